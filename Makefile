@@ -1,0 +1,117 @@
+# Short names for `python -m lab …`, and a .venv that makes itself. GNU make 3.81 or newer.
+# Every path is relative, so the folder may have spaces and accents in its name.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+PYTHON ?= python3
+EXTRAS := test notebooks api docker cdk peers redis dev
+TEST_EXTRAS := test notebooks api
+STAGES := 0 1 2 3 4 5 6 7 8 9 10
+
+ifeq ($(OS),Windows_NT)
+PY := .venv/Scripts/python.exe
+else
+PY := .venv/bin/python
+endif
+
+# uv when it is there. Otherwise pip, run from outside: a .venv without a pip of its own is made in
+# a fraction of the time. What was downloaded before comes from the cache in both cases.
+UV := $(shell command -v uv 2>/dev/null)
+ifneq ($(UV),)
+VENV := uv venv --quiet --no-project --python $(PYTHON) .venv
+INSTALL := uv pip install --quiet --python $(PY) --require-hashes -r
+else
+VENV := $(PYTHON) -m venv --without-pip .venv
+INSTALL := sh tools/pip.sh $(PY) install --quiet --no-compile --require-hashes -r
+endif
+
+CORE := .venv/.core
+extra = $(addprefix .venv/.,$(1))
+LAB := $(PY) -m lab
+N = $(lastword $(subst -, ,$@))
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or newer is needed; $(PYTHON) is older or missing." >&2; \
+	  echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
+	@echo "Making .venv and installing what the lab needs (once) …" >&2
+	@rm -rf .venv && $(VENV)
+
+$(CORE): requirements.lock | $(PY)
+	@$(INSTALL) requirements.lock
+	@touch $@
+
+# One stamp an extra: .venv/.notebooks is newer than locks/notebooks.lock once that is installed.
+$(call extra,$(EXTRAS)): .venv/.%: locks/%.lock $(CORE)
+	@echo "Installing what locks/$*.lock lists …" >&2
+	@$(INSTALL) locks/$*.lock
+	@touch $@
+
+.PHONY: help
+help:  ## this list
+	@sed -n 's/^\$$(STAGES:%=\([a-z]*\)-%):[^#]*## /\1-N:## /; s/^\([a-z]*[-N]*\):[^#]*## /  make \1|/p' \
+	  Makefile | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
+
+.PHONY: setup
+setup: $(CORE)  ## make .venv and install the lab (every other target does it by itself)
+
+.PHONY: $(STAGES:%=stage-%)
+$(STAGES:%=stage-%): $(CORE)  ## tell the story of stage N: what breaks, what holds, what gets through
+	@$(LAB) stage $(N)
+
+.PHONY: $(STAGES:%=explore-%)
+$(STAGES:%=explore-%): $(CORE)  ## run every interleaving of stage N and count those that break it
+	@$(LAB) explore $(N)
+
+.PHONY: $(STAGES:%=replay-%)
+$(STAGES:%=replay-%): $(CORE)  ## run one schedule: make replay-1 SCHEDULE="A.. B.."
+	@$(LAB) replay $(N) "$(SCHEDULE)"
+
+.PHONY: $(STAGES:%=diff-%)
+$(STAGES:%=diff-%): $(CORE)  ## what changed in the code from stage N-1 to N
+	@$(LAB) diff $(N)
+
+.PHONY: ladder
+ladder: $(CORE)  ## stages × scenarios, as a table and as a picture
+	@$(LAB) ladder
+
+.PHONY: notebook
+notebook: $(CORE) $(call extra,notebooks)  ## open the notebooks in JupyterLab (on this machine only)
+	@$(LAB) notebooks --open
+
+.PHONY: notebooks
+notebooks: $(CORE) $(call extra,notebooks)  ## execute every notebook and save its outputs
+	@$(LAB) notebooks
+
+.PHONY: test
+test: $(CORE) $(call extra,$(TEST_EXTRAS))  ## run every test (PYTEST="-k word" to choose)
+	@$(PY) -m pytest $(PYTEST)
+
+.PHONY: bench
+bench: $(CORE)  ## measure the budgets on this machine
+	@$(LAB) bench
+
+.PHONY: doctor
+doctor: $(CORE)  ## which Postgres would be used, and what is wrong
+	@$(LAB) doctor
+
+.PHONY: clean
+clean:  ## stop the lab's server, drop its databases, delete what it wrote; .venv and my/ stay
+	@if [ -x $(PY) ]; then $(LAB) clean; fi
+
+.PHONY: lint
+lint: $(call extra,dev)  ## check the style of the code (ruff)
+	@$(PY) -m ruff check .
+
+# Locks are made by uv, for Python 3.11 to 3.14 on Linux, macOS and Windows, with one resolution
+# for all extras so that they fit into one .venv. `make lock UPGRADE=--upgrade` takes newer versions.
+COMPILE := uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
+	--no-config
+.PHONY: lock
+lock:  ## resolve the dependencies again (needs uv)
+	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv" >&2; exit 2; }
+	@$(COMPILE) $(UPGRADE) --all-extras pyproject.toml -o locks/all.txt
+	@$(COMPILE) --generate-hashes -c locks/all.txt pyproject.toml -o requirements.lock
+	@for extra in $(EXTRAS); do \
+	  $(COMPILE) --generate-hashes -c locks/all.txt --extra $$extra pyproject.toml \
+	    -o locks/$$extra.lock || exit 1; done

@@ -1,0 +1,1 @@
+"""What the lessons act on: the clock, the community, the push server."""
