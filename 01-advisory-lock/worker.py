@@ -36,7 +36,7 @@ def tick(now: datetime, post_thread=bot_service.post_thread) -> list[str]:
     """One wake-up, in one transaction; returns what it did, a line an entry."""
     did = []
     with community.open_session() as db:
-        # Not safe by itself: the lock ends with this transaction, and the next tick gets it as well.
+        # Not safe by itself: it ends with this transaction, and the next tick gets it as well.
         if not try_tick_lock(db):
             return did
         if friday_18_window(now):
