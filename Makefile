@@ -14,38 +14,20 @@ else
 PY := .venv/bin/python
 endif
 
-# uv when it is there. Otherwise pip, run from outside: a .venv without a pip of its own is made in
-# a fraction of the time. What was downloaded before comes from the cache in both cases.
-UV := $(shell command -v uv 2>/dev/null)
-ifneq ($(UV),)
-VENV := uv venv --quiet --no-project --python $(PYTHON) .venv
-INSTALL := uv pip install --quiet --python $(PY) --require-hashes -r
-else
-VENV := $(PYTHON) -m venv --without-pip .venv
-INSTALL := sh tools/pip.sh $(PY) install --quiet --no-compile --require-hashes -r
-endif
-
+# A stamp for each lock: .venv/.notebooks is newer than locks/notebooks.lock once that is installed.
 CORE := .venv/.core
 extra = $(addprefix .venv/.,$(1))
 LAB := $(PY) -m lab
 N = $(lastword $(subst -, ,$@))
 
 $(PY):
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "Python 3.11 or newer is needed; $(PYTHON) is older or missing." >&2; \
-	  echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
-	@echo "Making .venv and installing what the lab needs (once) …" >&2
-	@rm -rf .venv && $(VENV)
+	@$(PYTHON) tools/setup.py
 
 $(CORE): requirements.lock | $(PY)
-	@$(INSTALL) requirements.lock
-	@touch $@
+	@$(PYTHON) tools/setup.py
 
-# One stamp an extra: .venv/.notebooks is newer than locks/notebooks.lock once that is installed.
 $(call extra,$(EXTRAS)): .venv/.%: locks/%.lock $(CORE)
-	@echo "Installing what locks/$*.lock lists …" >&2
-	@$(INSTALL) locks/$*.lock
-	@touch $@
+	@$(PYTHON) tools/setup.py $*
 
 .PHONY: help
 help:  ## this list
@@ -54,6 +36,7 @@ help:  ## this list
 
 .PHONY: setup
 setup: $(CORE)  ## make .venv and install the lab (every other target does it by itself)
+	@echo "The lab is ready. The first thing to see: make stage-0"
 
 .PHONY: $(STAGES:%=stage-%)
 $(STAGES:%=stage-%): $(CORE)  ## tell the story of stage N: what breaks, what holds, what gets through
@@ -112,6 +95,7 @@ lock:  ## resolve the dependencies again (needs uv)
 	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv" >&2; exit 2; }
 	@$(COMPILE) $(UPGRADE) --all-extras pyproject.toml -o locks/all.txt
 	@$(COMPILE) --generate-hashes -c locks/all.txt pyproject.toml -o requirements.lock
+	@echo uv | $(COMPILE) --generate-hashes $(UPGRADE) - -o locks/uv.lock
 	@for extra in $(EXTRAS); do \
 	  $(COMPILE) --generate-hashes -c locks/all.txt --extra $$extra pyproject.toml \
 	    -o locks/$$extra.lock || exit 1; done
