@@ -1,0 +1,289 @@
+"""Every schedule of a run: which of all interleavings break it, counted against the real database.
+
+Depth first over all choices. Two prefixes that differ only in the order of independent steps
+(`lab.engine.trace`) lead to one node, and a node whose steps are all known from elsewhere is not run
+again. Every *end* is reached by a real run. The nodes form a graph whose paths are the schedules, so
+their number is known exactly and the headline still reads "x of all N". `reduce=False` runs every
+single schedule instead; tests compare the two.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+
+from lab.engine.footprint import EVERYTHING, Footprint, Footprints
+from lab.engine.history import History
+from lab.engine.schedule import Move, Schedule
+from lab.engine.stepper import Stepper
+from lab.engine.trace import Trace
+
+__all__ = ["Finding", "Result", "explore"]
+
+Judge = Callable[[History], tuple[str, bool]]
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The schedules that share one end.
+
+    Args:
+        schedule: the plainest of them (fewest switches between replicas, then shortest).
+        code: the outcome.
+        size: how many they are.
+        breaks: whether the outcome is a failure.
+    """
+
+    schedule: Schedule
+    code: str
+    size: int
+    breaks: bool
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an exploration found.
+
+    Args:
+        total: schedules, counted exactly when `complete`, else at least so many.
+        breaking: schedules that break the stage.
+        unknown: schedules that could not be judged.
+        runs: schedules that were really run.
+        complete: whether every schedule is accounted for.
+        preemptions: when not complete: all schedules with at most so many preemptions were tried.
+        seconds: real time taken.
+        outcomes: code -> schedules.
+        findings: every end, those that break it first, the plainest first.
+        reduced: whether one run stood for all that differ in the order of independent steps.
+    """
+
+    total: int
+    breaking: int
+    unknown: int
+    runs: int
+    complete: bool
+    preemptions: int | None
+    seconds: float
+    outcomes: Counter[str]
+    findings: list[Finding]
+    reduced: bool
+
+    @property
+    def headline(self) -> str:
+        """"3 of 32", or "3 of at least 1,511" when the time ran out."""
+        return f"{self.breaking:,} of {'' if self.complete else 'at least '}{self.total:,}"
+
+
+@dataclass(frozen=True)
+class _Next:
+    """The statement a replica is held at."""
+
+    text: str
+    footprint: Footprint
+    in_transaction: bool
+
+
+@dataclass
+class _Node:
+    held: dict[str, _Next]
+    trace: Trace
+    nobody_waits: bool
+    children: dict[str, tuple] = field(default_factory=dict)
+    code: str | None = None
+    breaks: bool = False
+
+
+class _Unsound(Exception):
+    """One node was found in two different situations."""
+
+
+def explore(stepper: Stepper, judge: Judge, *, reduce: bool = True, seconds: float | None = None,
+            isolation: str = "read committed",
+            on_progress: Callable[[int, int, int], None] = lambda runs, left, breaking: None,
+            ) -> Result:
+    """Run every schedule of the stepper's replicas, from their first statement to their end.
+
+    Args:
+        stepper: the replicas; all of them take part.
+        judge: called at each end with the history; answers the outcome's code and whether that breaks
+            the stage. The code "unknown" is counted apart.
+        reduce: let one schedule stand for all that differ in the order of independent steps.
+        seconds: stop after this much real time, and say so.
+        isolation: default isolation level of the replicas' transactions.
+        on_progress: called after each run with runs done, branches left, breaking ends so far.
+    """
+    try:
+        return _Explorer(stepper, judge, reduce, seconds, isolation, on_progress).run()
+    except _Unsound:  # something escaped the footprints: run every single schedule
+        return _Explorer(stepper, judge, False, seconds, isolation, on_progress).run()
+
+
+class _Explorer:
+    def __init__(self, stepper: Stepper, judge: Judge, reduce: bool, seconds: float | None,
+                 isolation: str, on_progress: Callable[[int, int, int], None]) -> None:
+        self.stepper, self.judge, self.reduce = stepper, judge, reduce
+        self.seconds, self.on_progress = seconds, on_progress
+        self.footprints = Footprints(stepper.monitor, isolation)
+        self.nodes: dict[tuple, _Node] = {}
+        self.known: dict[tuple, _Next | None] = {}  # past of a replica -> what it does next
+        self.frontier: list[tuple[int, int, tuple, Path]] = []
+        self.order = count()
+        self.root: tuple = ()
+        self.runs = self.breaking = 0
+
+    def run(self) -> Result:
+        began = time.monotonic()
+        tried = -1
+        self._follow((), 0)
+        while self.frontier:
+            if self.seconds is not None and time.monotonic() - began > self.seconds:
+                break
+            tried, _, key, path = heapq.heappop(self.frontier)
+            if not self._derive(key, path, tried):
+                self._follow(path, tried)
+        return self._result(time.monotonic() - began, tried)
+
+    def _follow(self, path: Path, preemptions: int) -> None:
+        """Run a path for real, and on from it to the first node that is known, or to the end."""
+        self.stepper.reset()
+        self.stepper.start(*self.stepper.replicas)
+        trace, done = Trace(self.stepper.replicas), ()
+        key, node, new = self._visit(trace, done, list(self.stepper.replicas))
+        self.root = self.root or key
+        while node.held and (new or len(done) < len(path)):
+            if len(done) < len(path):
+                letter = path[len(done)]
+            else:
+                letter = done[-1] if done and done[-1] in node.held else next(iter(node.held))
+            if new:
+                self._branch(key, node, done, preemptions, leave_out=letter)
+            trace = trace.copy()
+            moved = self._step(letter, node.held[letter], trace)
+            done += (letter,)
+            key, child, new = self._visit(trace, done, moved)
+            node.children[letter] = key
+            node = child
+        self.runs += 1
+        self.on_progress(self.runs, len(self.frontier), self.breaking)
+
+    def _step(self, letter: str, step: _Next, trace: Trace) -> list[str]:
+        """Take the step; returns the replicas that came to a new place by it."""
+        seen = len(self.stepper.history)
+        self.stepper.record.move += 1
+        self.stepper.step(letter)
+        trace.add(letter, step.footprint, step.in_transaction)
+        moved = [letter]
+        for event in self.stepper.history.events[seen:]:
+            if event.resumes is not None and event.replica != letter:
+                trace.released(event.replica, letter)
+                moved.append(event.replica)
+        return moved
+
+    def _visit(self, trace: Trace, done: Path, moved: list[str]) -> tuple[tuple, _Node, bool]:
+        held = {letter: self._held(letter) for letter in self.stepper.possible()}
+        waiting = {r.letter for r in self.stepper.replicas.values() if r.waits_for}
+        for letter in moved:
+            if letter not in waiting:
+                self.known[trace.past(letter)] = held.get(letter)
+        key = trace.key if self.reduce else ("path", *done)
+        node = self.nodes.get(key)
+        if node is not None:
+            if {k: n.text for k, n in node.held.items()} != {k: n.text for k, n in held.items()}:
+                raise _Unsound
+            return key, node, False
+        node = self.nodes[key] = _Node(held, trace, not waiting)
+        if not held:
+            history = self.stepper.history
+            history.complete = self.stepper.over
+            node.code, node.breaks = self.judge(history)
+            self.breaking += node.breaks
+        return key, node, True
+
+    def _held(self, letter: str) -> _Next:
+        step = self.stepper.held_step(letter)
+        return _Next(step.text, self.footprints.of(step) if self.reduce else EVERYTHING,
+                     step.in_transaction)
+
+    def _branch(self, key: tuple, node: _Node, done: Path, preemptions: int,
+                leave_out: str = "") -> None:
+        for letter in node.held:
+            if letter != leave_out:
+                switch = bool(done and done[-1] in node.held and done[-1] != letter)
+                heapq.heappush(self.frontier, (preemptions + switch, next(self.order), key,
+                                               (*done, letter)))
+
+    def _derive(self, key: tuple, path: Path, preemptions: int) -> bool:
+        """Find where a branch leads without running it; False when that is not certain."""
+        node, letter = self.nodes[key], path[-1]
+        step = node.held[letter]
+        if not self.reduce or not node.nobody_waits:
+            return False
+        trace = node.trace.copy()
+        trace.add(letter, step.footprint, step.in_transaction)
+        if trace.key in self.nodes:
+            node.children[letter] = trace.key
+            return True
+        past = trace.past(letter)
+        if past not in self.known or node.trace.may_wait(letter, step.footprint):
+            return False
+        held = {k: n for k, n in node.held.items() if k != letter}
+        if self.known[past]:
+            held[letter] = self.known[past]
+        if not held:
+            return False
+        held = {k: held[k] for k in self.stepper.replicas if k in held}
+        self.nodes[trace.key] = _Node(held, trace, True)
+        node.children[letter] = trace.key
+        self._branch(trace.key, self.nodes[trace.key], path, preemptions)
+        return True
+
+    def _result(self, seconds: float, tried: int) -> Result:
+        outcomes: Counter[str] = Counter()
+        ends = []
+        for key, (size, plainest) in self._paths_to_ends().items():
+            node = self.nodes[key]
+            outcomes[node.code] += size
+            ends.append((not node.breaks, *plainest, node, size))
+        ends.sort(key=lambda end: end[:4])
+        findings = [Finding(_text(path), node.code, size, node.breaks)
+                    for _, _, _, path, node, size in ends]
+        complete = not self.frontier
+        return Result(
+            total=outcomes.total(), breaking=sum(f.size for f in findings if f.breaks),
+            unknown=outcomes["unknown"], runs=self.runs, complete=complete,
+            preemptions=None if complete else max(tried - 1, 0), seconds=seconds,
+            outcomes=+outcomes, findings=findings, reduced=self.reduce)
+
+    def _paths_to_ends(self) -> dict[tuple, tuple[int, tuple[int, int, Path]]]:
+        """For each end: how many schedules lead to it, and the plainest of them."""
+        ends: dict[tuple, tuple[int, tuple[int, int, Path]]] = {}
+        layer: dict[tuple, dict[str, tuple[int, tuple[int, int, Path]]]] = {
+            self.root: {"": (1, (0, 0, ()))}}
+        while layer:
+            following: dict = {}
+            for key, arrivals in layer.items():
+                node = self.nodes[key]
+                if node.code is not None:
+                    ends[key] = (sum(size for size, _ in arrivals.values()),
+                                 min(plainest for _, plainest in arrivals.values()))
+                for letter, child in node.children.items():
+                    here = following.setdefault(child, {})
+                    for last, (size, (switches, length, path)) in arrivals.items():
+                        longer = (switches + (last != letter), length + 1, (*path, letter))
+                        old = here.get(letter, (0, longer))
+                        here[letter] = (old[0] + size, min(old[1], longer))
+            layer = following
+        return ends
+
+
+def _text(path: Path) -> Schedule:
+    """A whole path as a schedule: the last turn of each replica runs to its end."""
+    moves = list(Schedule.of(path))
+    last = {move.letter: index for index, move in enumerate(moves)}
+    return Schedule(Move("run", move.letter) if last[move.letter] == index else move
+                    for index, move in enumerate(moves))

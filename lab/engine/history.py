@@ -1,0 +1,150 @@
+"""The record of a run: one event a line, read by the terminal view, the plots, the page and the checks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+__all__ = ["Event", "History", "label"]
+
+ENDS = ("commit", "rollback")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened.
+
+    Args:
+        seq: position in the history, from 0.
+        replica: letter of the replica that acted; "" for the world (clock, condition).
+        kind: tick, end, statement, commit, rollback, request, kill, cut, freeze, thaw, clock, condition.
+        statement: the SQL text, the HTTP request line, or what the move did.
+        started: seconds since the run began.
+        ended: seconds since the run began; None while it waits.
+        outcome: "ok", "waiting", "killed", "cut", "refused", or "error: <SQLSTATE or name> <message>".
+        move: number of the schedule's move that caused it, from 0; -1 before the first.
+        clock: the world's time, ISO 8601 with zone.
+        resumes: seq of the "waiting" event that this one completes.
+        waits_for: letters of the replicas that it waits for.
+        detail: what else was seen: "tag" (command tag), "value" (a lone boolean or integer), "locks".
+    """
+
+    seq: int
+    replica: str
+    kind: str
+    statement: str
+    started: float
+    ended: float | None
+    outcome: str
+    move: int = -1
+    clock: str = ""
+    resumes: int | None = None
+    waits_for: tuple[str, ...] = ()
+    detail: dict = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The short name shown everywhere, such as "INSERT worker_runs"."""
+        return label(self.statement) if self.kind in ("statement", *ENDS) else self.statement
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended in an error."""
+        return self.outcome.startswith("error")
+
+
+class History:
+    """Events in the order in which they were seen; `complete` says that every replica came to an end.
+
+    A history that is not complete cannot be judged: its verdict is `unknown`.
+    """
+
+    def __init__(self, events: Iterable[Event] = (), complete: bool = False) -> None:
+        self.events = list(events)
+        self.complete = complete
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __getitem__(self, index: int) -> Event:
+        return self.events[index]
+
+    def add(self, **fields) -> Event:
+        """Append an event, numbering it; returns it."""
+        event = Event(seq=len(self.events), **fields)
+        self.events.append(event)
+        return event
+
+    def replicas(self) -> list[str]:
+        """The letters of the replicas that took part, in order."""
+        return sorted({event.replica for event in self.events if event.replica})
+
+    def normal(self) -> tuple[Event, ...]:
+        """The events without real times and message texts: equal for two runs of one schedule."""
+        return tuple(
+            replace(e, started=0.0, ended=None if e.ended is None else 0.0,
+                    outcome=" ".join(e.outcome.split()[:2]),
+                    detail={k: v for k, v in e.detail.items() if k in ("tag", "value")})
+            for e in self.events)
+
+    def save(self, path: Path) -> Path:
+        """Write one JSON object a line; the last line says whether the history is complete."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [json.dumps(asdict(event), ensure_ascii=False) for event in self.events]
+        lines.append(json.dumps({"complete": self.complete}))
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    @classmethod
+    def load(cls, path: Path) -> History:
+        """Read what `save` wrote. A file cut off in the middle is a history that is not complete."""
+        history = cls()
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                fields = json.loads(line)
+            except json.JSONDecodeError:
+                break
+            if "complete" in fields:
+                history.complete = fields["complete"]
+            else:
+                fields["waits_for"] = tuple(fields["waits_for"])
+                history.events.append(Event(**fields))
+        return history
+
+
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.S)
+_NAME = r'(?:"?\w+"?\.)?"?(\w+)"?'
+_INTO = re.compile(rf"\b(INSERT\s+INTO|UPDATE(?:\s+ONLY)?|DELETE\s+FROM)\s+{_NAME}", re.I)
+_FROM = re.compile(rf"\bFROM\s+(?:ONLY\s+)?{_NAME}", re.I)
+_CALL = re.compile(rf"^SELECT\s+{_NAME}\s*\(", re.I)
+_LOCKING = re.compile(r"\bFOR\s+(UPDATE|NO KEY UPDATE|SHARE|KEY SHARE)\b", re.I)
+
+
+def label(statement: str) -> str:
+    """The short name of a statement: its verb and the table, function or channel it acts on.
+
+    >>> label("INSERT INTO worker_runs (name) VALUES ($1) ON CONFLICT DO NOTHING")
+    'INSERT worker_runs'
+    >>> label("SELECT pg_try_advisory_xact_lock(1)")
+    'SELECT pg_try_advisory_xact_lock'
+    """
+    text = " ".join(_COMMENT.sub(" ", statement).split()).rstrip("; ")
+    verb = text.split(" ", 1)[0].upper()
+    if verb in ("INSERT", "UPDATE", "DELETE", "WITH") and (found := _INTO.search(text)):
+        return f"{found[1].split()[0].upper()} {found[2]}"
+    if verb in ("SELECT", "WITH"):
+        if verb == "SELECT" and (found := _CALL.match(text)) and (
+                found[1].startswith("pg_") or not _FROM.search(text)):
+            return f"SELECT {found[1]}"
+        if found := _FROM.search(text):
+            locking = _LOCKING.search(text)
+            return f"SELECT {found[1]}" + (f" FOR {locking[1].upper()}" if locking else "")
+    if verb in ("NOTIFY", "LISTEN", "SAVEPOINT", "RELEASE", "COPY", "LOCK", "ROLLBACK"):
+        return " ".join(text.split()[:3 if verb in ("LOCK", "ROLLBACK", "RELEASE") else 2])
+    return text if len(text) <= 40 else text[:39] + "…"

@@ -1,0 +1,50 @@
+"""Runs a script as `python SCRIPT` would, in a process that cannot outlive the one that started it.
+
+Started as `python -m lab.engine.launch SCRIPT [ARG …]` with a pipe as standard input: when the engine
+is gone, even by SIGKILL, the pipe ends and so does this process. On Linux the kernel sees to it too,
+which also reaches a frozen process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import runpy
+import signal
+import sys
+import threading
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def die_with_parent(parent: int) -> None:
+    """Ask the kernel for SIGKILL when the parent ends (Linux only; elsewhere it does nothing).
+
+    Args:
+        parent: process id that the parent should have; if it is gone already, this ends at once.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+def _end_with_stdin() -> None:
+    while os.read(0, 4096):
+        pass
+    os._exit(1)
+
+
+def main() -> None:
+    """Run the script named on the command line as the main program."""
+    parent, script, *arguments = sys.argv[1:]
+    die_with_parent(int(parent))
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    sys.argv = [script, *arguments]
+    sys.path[0] = str(Path(script).resolve().parent)
+    runpy.run_path(script, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""The framing of the Postgres wire protocol (version 3): where messages begin and end, and no more.
+
+Bytes go through unchanged. A client's messages are gathered into segments, each of which ends where
+the client hands the turn to the server (Query, FunctionCall, Sync or Flush). A segment that executes
+something is a *step*; one that only prepares, or that is start-up chatter of a driver, passes.
+
+Source: PostgreSQL documentation, "Frontend/Backend Protocol", Message Formats.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass, field
+
+__all__ = ["ClientStream", "Reply", "Segment", "ServerStream"]
+
+SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
+
+# What passes without the schedule's say: it touches no table and decides nothing.
+_CHATTER = re.compile(
+    r"""^\s*(?: BEGIN\b | START\s+TRANSACTION\b | SET\b | RESET\b | SHOW\b | DEALLOCATE\b | DISCARD\b
+      | CLOSE\b | $
+      | SELECT\s+(?:pg_catalog\.)?(?:version|current_schema|current_database|set_config
+                 |pg_is_in_recovery)\s*\(
+      | SELECT\b(?!.*\b(?:pg_\w*advisory\w*|lo_\w+)\s*\()[^;]*?\bFROM\s+pg_(?:catalog\.pg_)?
+                 (?:type|range|attribute|class|namespace|settings)\b
+      | WITH\s+RECURSIVE\s+typeinfo_tree\b
+      )""", re.I | re.X | re.S)
+
+
+@dataclass
+class Segment:
+    """What a client sends in one turn.
+
+    Args:
+        kind: "startup" (packets before the first typed message), "pass" or "step".
+        data: the bytes, to be forwarded as they are.
+        statements: text of every statement that it executes, in order.
+        param_types: per statement, the type OIDs that its Parse named.
+        syncs: ReadyForQuery messages that will answer it.
+        executes: answers to wait for when nothing but a Flush ends it.
+    """
+
+    kind: str
+    data: bytes
+    statements: list[str] = field(default_factory=list)
+    param_types: list[tuple[int, ...]] = field(default_factory=list)
+    syncs: int = 0
+    executes: int = 0
+
+    @property
+    def text(self) -> str:
+        """The statements as one text, as the history shows them."""
+        return "; ".join(self.statements)
+
+
+class ClientStream:
+    """Splits what a client sends into segments. Feed it packets of any size."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._started = False
+        self._segment = Segment("pass", b"")
+        self._prepared: dict[bytes, tuple[str, tuple[int, ...]]] = {}
+        self._portals: dict[bytes, tuple[str, tuple[int, ...]]] = {}
+
+    def feed(self, data: bytes) -> list[Segment]:
+        """Take the next bytes; return the segments that they complete."""
+        self._buffer += data
+        done = []
+        while (segment := self._next()) is not None:
+            done.append(segment)
+        return done
+
+    def _next(self) -> Segment | None:
+        while True:
+            head = 5 if self._started else 4
+            if len(self._buffer) < head:
+                return None
+            (length,) = struct.unpack_from("!I", self._buffer, head - 4)
+            total = length + head - 4
+            if len(self._buffer) < total:
+                return None
+            packet = bytes(self._buffer[:total])
+            del self._buffer[:total]
+            segment = self._message(packet) if self._started else self._startup(packet)
+            if segment:
+                return segment
+
+    def _startup(self, packet: bytes) -> Segment:
+        (code,) = struct.unpack_from("!I", packet, 4)
+        if code not in (SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST):
+            self._started = True
+        return Segment("startup", packet)
+
+    def _message(self, packet: bytes) -> Segment | None:
+        kind, body, segment = packet[:1], packet[5:], self._segment
+        segment.data += packet
+        if kind == b"P":
+            name, _, rest = body.partition(b"\0")
+            text, _, rest = rest.partition(b"\0")
+            (count,) = struct.unpack_from("!H", rest)
+            types = struct.unpack_from(f"!{count}I", rest, 2)
+            self._prepared[name] = (text.decode(errors="replace"), types)
+        elif kind == b"B":
+            portal, _, rest = body.partition(b"\0")
+            self._portals[portal] = self._prepared.get(rest.partition(b"\0")[0], ("", ()))
+        elif kind == b"E":
+            text, types = self._portals.get(body.partition(b"\0")[0], ("", ()))
+            self._execute(text, types)
+        elif kind == b"Q":
+            self._execute(body.rstrip(b"\0").decode(errors="replace"), ())
+        elif kind == b"F":
+            self._execute("function call", ())
+        if kind in (b"Q", b"F", b"S"):
+            segment.syncs = 1
+        # Password, Terminate and the COPY data of a running COPY go through one by one.
+        elif kind not in (b"H", b"p", b"X", b"d", b"c", b"f"):
+            return None
+        self._segment = Segment("pass", b"")
+        if not all(_CHATTER.match(text) for text in segment.statements):
+            segment.kind = "step"
+        return segment
+
+    def _execute(self, text: str, types: tuple[int, ...]) -> None:
+        self._segment.statements.append(text)
+        self._segment.param_types.append(types)
+        self._segment.executes += 1
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A message of the server that the bench takes note of: its type byte and its body."""
+
+    kind: bytes
+    body: bytes
+
+    @property
+    def error(self) -> tuple[str, str]:
+        """SQLSTATE and message text of an ErrorResponse or NoticeResponse."""
+        fields = {part[:1]: part[1:].decode(errors="replace")
+                  for part in self.body.split(b"\0") if part}
+        return fields.get(b"C", "?????"), fields.get(b"M", "")
+
+    @property
+    def tag(self) -> str:
+        """Command tag of a CommandComplete, such as "INSERT 0 1"."""
+        return self.body.rstrip(b"\0").decode(errors="replace")
+
+    @property
+    def status(self) -> str:
+        """Transaction status of a ReadyForQuery: I idle, T in a transaction, E in a failed one."""
+        return self.body.decode()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the backend in a BackendKeyData."""
+        return struct.unpack_from("!I", self.body)[0]
+
+    @property
+    def lone_type(self) -> int:
+        """Type OID of the only column of a RowDescription; 0 when it has more than one."""
+        if struct.unpack_from("!H", self.body)[0] != 1:
+            return 0
+        return struct.unpack_from("!I", self.body, self.body.index(b"\0", 2) + 7)[0]
+
+    @property
+    def lone_value(self) -> bytes | None:
+        """The only column of a DataRow; None when it is NULL."""
+        (size,) = struct.unpack_from("!i", self.body, 2)
+        return None if size < 0 else self.body[6:6 + size]
+
+
+class ServerStream:
+    """Notes the messages of a server. The bytes themselves are forwarded by the caller."""
+
+    NOTED = frozenset(b"ZCEKITDsGW")
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[Reply]:
+        """Take the next bytes; return the noted messages that they complete, in order."""
+        buffer = self._buffer
+        buffer += data
+        replies, at, end = [], 0, len(buffer)
+        while end - at >= 5:
+            (length,) = struct.unpack_from("!I", buffer, at + 1)
+            if at + 1 + length > end:
+                break
+            if buffer[at] in self.NOTED:
+                replies.append(Reply(bytes(buffer[at:at + 1]), bytes(buffer[at + 5:at + 1 + length])))
+            at += 1 + length
+        del buffer[:at]
+        return replies

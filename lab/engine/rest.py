@@ -1,0 +1,182 @@
+"""When the world is at rest, and what is written down then.
+
+At rest, every replica is held at a statement, waiting for a lock that another one has, frozen,
+finished or dead. Whether a backend waits is what Postgres says, never a guess from elapsed time.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+
+import psycopg
+
+from lab.engine.history import History, label
+from lab.engine.link import Link, Step
+from lab.engine.recorder import Recorder
+from lab.engine.replica import Replica
+from lab.engine.waits import Waits
+from lab.engine.wire import Gate
+from lab.errors import LabError
+
+__all__ = ["Rest"]
+
+LIMIT = 10.0  # seconds that a replica may take to come to rest: DESIGN section 4
+
+
+class Rest:
+    """The replicas of a run, watched until nothing moves.
+
+    Args:
+        gate: all of their connections.
+        replicas: letter -> replica.
+        monitor: an autocommit connection of the bench's own, past the gate.
+        now: the world's time.
+    """
+
+    def __init__(self, gate: Gate, replicas: dict[str, Replica], monitor: psycopg.Connection,
+                 now: datetime) -> None:
+        self.gate, self.replicas, self.monitor = gate, replicas, monitor
+        self.waits = Waits(monitor)
+        self.record = Recorder(now)
+        self._done: list[tuple[Link, Step]] = []
+        gate.on_done = self._step_done
+
+    @property
+    def history(self) -> History:
+        """The record of the run under way."""
+        return self.record.history
+
+    @property
+    def now(self) -> datetime:
+        """The world's time."""
+        return self.record.now
+
+    def settle(self, mover: str = "") -> None:
+        """Wait until the world is at rest, then write down what happened.
+
+        Args:
+            mover: the replica that was moved; its events come first.
+
+        Raises:
+            LabError: a replica is not at rest after 10 s, or its process ended by itself.
+        """
+        waited = {r.letter for r in self.replicas.values() if r.waits_for}
+        for letter in waited:
+            self.replicas[letter].waits_for = ()
+        deadline = time.monotonic() + LIMIT
+        while busy := [r for r in self.replicas.values() if not self._at_rest(r)]:
+            asking = [r for r in busy if r.ghosts
+                      or any(link.running for link in self.gate.of(r.letter))]
+            known = asking and all(r.letter in waited for r in busy)
+            if not self.gate.pump(0 if known else 0.002 if asking else 0.05):
+                if asking:
+                    self._ask_who_waits(asking)
+                for replica in busy:
+                    self._check_alive(replica)
+            if time.monotonic() > deadline:
+                names = " and ".join(r.letter for r in busy)
+                raise LabError(
+                    f"Replica {names} did not come to rest within {LIMIT:.0f} s.\n{self.situation()}",
+                    "Look for an endless loop, or a wait for something outside Postgres.", code=1)
+        self._write_down(mover)
+
+    def possible(self) -> list[str]:
+        """The letters that can take a step now, in order."""
+        return [letter for letter, replica in self.replicas.items()
+                if not replica.frozen and self.held_step(letter)]
+
+    def held_step(self, letter: str) -> Step | None:
+        """The statement that the replica would execute next."""
+        return next((link.held for link in self.gate.of(letter) if link.held), None)
+
+    def state(self, letter: str) -> str:
+        """What a replica is doing, in a few words."""
+        replica = self.replicas[letter]
+        if replica.dead:
+            return "dead"
+        if replica.frozen:
+            return "frozen"
+        if step := self.held_step(letter):
+            return f"held at {label(step.text)}"
+        if replica.waits_for:
+            return f"waiting for {', '.join(replica.waits_for)}"
+        if not replica.started or replica.finished:
+            return "finished" if replica.finished else "not started"
+        running = [label(link.running.text) for link in self.gate.of(letter) if link.running]
+        return f"running {running[0]}" if running else "running its own code"
+
+    def situation(self) -> str:
+        """The state of every replica, a line each."""
+        return "\n".join(f"  {letter}: {self.state(letter)}" for letter in self.replicas)
+
+    @property
+    def over(self) -> bool:
+        """Whether every run that was begun has come to its end, and no broken connection lingers."""
+        return not any(r.under_way or r.ghosts for r in self.replicas.values())
+
+    def _at_rest(self, replica: Replica) -> bool:
+        if replica.ghosts and not replica.waits_for:
+            return False
+        if replica.frozen or not replica.under_way or replica.process.answers:
+            return True
+        links = self.gate.of(replica.letter)
+        if any(link.running for link in links):
+            return bool(replica.waits_for)
+        return any(link.held for link in links)
+
+    def _ask_who_waits(self, replicas: list[Replica]) -> None:
+        owners = {link.pid: link.replica for link in self.gate.links if link.pid}
+        owners |= {pid: r.letter for r in self.replicas.values() for pid in r.ghosts}
+        blocked = self.waits.blocked(owners)
+        for replica in replicas:
+            if replica.ghosts:
+                replica.ghosts &= self.waits.alive(replica.ghosts)
+            pids = {link.pid for link in self.gate.of(replica.letter) if link.running}
+            pids |= replica.ghosts
+            if pids and pids <= blocked.keys():
+                letters = {owners.get(by, "?") for pid in pids for by in blocked[pid]}
+                replica.waits_for = tuple(sorted(letters))
+
+    def _check_alive(self, replica: Replica) -> None:
+        if replica.dead or replica.process.alive or replica.process.answers:
+            return
+        self.gate.pump(0.05)  # its last words may still be on the way
+        if not replica.process.answers:
+            raise LabError(
+                f"Replica {replica.letter} ended by itself, exit code "
+                f"{replica.process.popen.returncode}: {replica.process.last_words}\n"
+                f"{self.situation()}",
+                "Run the stage's file by hand to see the whole error.", code=1)
+
+    def _step_done(self, link: Link, step: Step) -> None:
+        if step.cut:
+            self._mourn(self.replicas[link.replica], link)
+        if not self.gate.passing:
+            self._done.append((link, step))
+
+    def _write_down(self, mover: str) -> None:
+        done, self._done = self._done, []
+        for link, step in sorted(done, key=lambda d: (d[0].replica != mover, d[0].replica)):
+            replica = self.replicas[link.replica]
+            self.record.step(replica.letter, step, step.outcome, resumes=replica.waiting_seq)
+            replica.moved = replica.waiting_seq = None
+        for replica in self.replicas.values():
+            if replica.moved and replica.waits_for and replica.waiting_seq is None:
+                replica.waiting_seq = self.record.step(
+                    replica.letter, replica.moved, "waiting", waits_for=replica.waits_for).seq
+        for replica in self.replicas.values():
+            if replica.under_way and not replica.frozen and replica.process.answers:
+                self._end(replica, replica.process.answers.pop())
+
+    def _end(self, replica: Replica, answer: dict) -> None:
+        replica.finished = True
+        outcome = "ok"
+        if answer["end"] == "error":
+            outcome = f"error: {answer['error']} {answer['message']}"
+        self.record.note(replica.letter, "end", "end", outcome, detail={
+            key: answer[key] for key in ("value", "line") if answer.get(key) not in (None, "")})
+
+    def _mourn(self, replica: Replica, link: Link) -> None:
+        if link.pid:
+            replica.ghosts.add(link.pid)

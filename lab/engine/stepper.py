@@ -1,0 +1,229 @@
+"""The stepped engine: replicas of unmodified stage code, moved one statement at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from lab.engine.history import label
+from lab.engine.link import Link
+from lab.engine.postgres import Database
+from lab.engine.recorder import Recorder
+from lab.engine.replica import Program, Replica, Stable
+from lab.engine.rest import LIMIT, Rest
+from lab.engine.wire import Gate
+from lab.errors import LabError
+from lab.world.clock import MX, SharedClock
+
+__all__ = ["INCIDENT", "Impossible", "Stepper"]
+
+INCIDENT = datetime(2026, 5, 29, 18, tzinfo=MX)
+
+
+class Impossible(LabError):
+    """A move that cannot be made now; the remedy lists what could be."""
+
+
+class Stepper(Rest):
+    """A database, its gate, and one warm process per replica.
+
+    Args:
+        database: the run's own database; `reset` brings it back to what it holds now.
+        folder: the stage folder.
+        programs: replica letter -> what it runs.
+        start: world time at which every run begins (aware).
+        spares: warm processes kept ready to replace killed ones.
+        env: more environment for the replicas.
+
+    Use as a context manager: leaving it kills every process it started.
+    """
+
+    def __init__(self, database: Database, folder: Path, programs: Mapping[str, Program],
+                 start: datetime = INCIDENT, spares: int = 0,
+                 env: Mapping[str, str] | None = None) -> None:
+        database.snapshot()
+        self.database, self.folder, self.start_time = database, folder, start
+        self.env = dict(env or {})
+        replicas = {letter: Replica(letter, program) for letter, program in programs.items()}
+        super().__init__(Gate(database.url), replicas, database.connect(), start)
+        self.stable = Stable(self.gate, spares)
+        self.clock = SharedClock(self.stable.folder / "clock")
+        self.clock.set(start, 0)
+
+    def __enter__(self) -> Stepper:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill the processes, close the sockets. The database is its owner's to drop."""
+        with suppress(Exception):
+            self.monitor.close()
+        self.stable.close()
+        self.gate.close()
+
+    # A run, from its beginning
+
+    def reset(self) -> None:
+        """Back to the beginning: seed rows, clock, empty history, every replica alive and idle."""
+        self.drain()
+        for replica in self.replicas.values():
+            replica.forget_run()
+            if replica.dead or not replica.process.alive:
+                self._give_process(replica)
+        self.database.reset()
+        if self.now != self.start_time:
+            self.clock.set(self.start_time, 0)
+        self.record = Recorder(self.start_time)
+        self._done.clear()
+
+    def drain(self) -> None:
+        """Let everything that is under way run to its end, unrecorded; kill what does not end."""
+        self.gate.passing = True
+        deadline = time.monotonic() + LIMIT
+        for replica in self.replicas.values():
+            if replica.frozen:
+                replica.process.thaw()
+        for link in list(self.gate.links):
+            if link.held:
+                link.release()
+        while waiting := [r for r in self.replicas.values() if r.under_way]:
+            self.gate.pump(0.02)
+            for replica in waiting:
+                if replica.process.answers or not replica.process.alive:
+                    replica.process.answers.clear()
+                    replica.finished = True
+                elif time.monotonic() > deadline:
+                    self._lose_process(replica)
+        for replica in self.replicas.values():
+            while replica.ghosts:
+                if time.monotonic() > deadline:
+                    self.waits.terminate(replica.ghosts)
+                replica.ghosts &= self.waits.alive(replica.ghosts)
+        self.gate.passing = False
+
+    # Moves
+
+    def start(self, *letters: str) -> None:
+        """Begin the runs of these replicas: each comes to its first statement, or to its end."""
+        for letter in letters:
+            replica = self._replica(letter)
+            if replica.started or replica.dead or replica.frozen:
+                raise self._impossible(letter, "start a run")
+            replica.started, replica.finished = True, False
+            self.record.note(letter, "tick", replica.program.call)
+            self.stable.run(replica.process, replica.program, self.now)
+        self.settle()
+
+    def step(self, letter: str) -> None:
+        """Release the statement that the replica is held at."""
+        link, replica = self._held_link(letter, "take a step")
+        replica.moved = link.release()
+        self.settle(letter)
+
+    def kill(self, letter: str) -> None:
+        """SIGKILL the replica's process; the kernel closes its connections."""
+        replica = self._replica(letter)
+        if replica.dead:
+            raise self._impossible(letter, "be killed")
+        self.record.note(letter, "kill", "SIGKILL", "killed")
+        self._lose_process(replica)
+        self.settle(letter)
+
+    def cut(self, letter: str, before: bool) -> None:
+        """Break the connection before the held statement arrives, or once it ran but unanswered."""
+        link, replica = self._held_link(letter, "have its connection cut")
+        where = "before" if before else "after"
+        self.record.note(letter, "cut", f"{where} {label(link.held.text)}", "cut")
+        if before:
+            self._mourn(replica, link)
+            link.cut_before()
+        else:
+            replica.moved = link.release()
+            replica.moved.cut = True
+        self.settle(letter)
+
+    def freeze(self, letter: str) -> None:
+        """SIGSTOP: the replica does not go on; its transaction and its locks stay."""
+        replica = self._replica(letter)
+        if replica.dead or replica.frozen:
+            raise self._impossible(letter, "be frozen")
+        replica.process.freeze()
+        replica.frozen = True
+        self.record.note(letter, "freeze", "SIGSTOP")
+
+    def thaw(self, letter: str) -> None:
+        """SIGCONT."""
+        replica = self._replica(letter)
+        if not replica.frozen:
+            raise self._impossible(letter, "be thawed")
+        replica.process.thaw()
+        replica.frozen = False
+        self.record.note(letter, "thaw", "SIGCONT")
+        self.settle(letter)
+
+    def again(self, letter: str) -> None:
+        """Another run of a replica that has finished one."""
+        replica = self._replica(letter)
+        if not replica.finished or replica.dead:
+            raise self._impossible(letter, "run again")
+        replica.forget_run()
+        self.start(letter)
+
+    def restart(self, letter: str) -> None:
+        """A new process in the replica's place: a deploy, or an orchestrator after a crash."""
+        replica = self._replica(letter)
+        if not replica.dead:
+            self.kill(letter)
+        replica.forget_run()
+        self._give_process(replica)
+
+    def set_clock(self, when: datetime) -> None:
+        """Set the world's time for every replica (aware)."""
+        self.record.now = when.astimezone(MX)
+        self.clock.set(self.now, 0)
+        self.record.note("", "clock", f"{self.now:%a %d %b %H:%M}")
+
+    def condition(self, name: str, statements: list[str]) -> None:
+        """Change the world's rows as an operator would, outside every replica."""
+        for statement in statements:
+            self.monitor.execute(statement)
+        self.record.note("", "condition", name)
+
+    # Processes and errors
+
+    def _give_process(self, replica: Replica) -> None:
+        env = {"DATABASE_URL": self.gate.database_url(replica.letter),
+               "LAB_CLOCK": f"file:{self.clock.path}", **self.env, **replica.program.env}
+        replica.process = self.stable.take(self.folder, env)
+
+    def _lose_process(self, replica: Replica) -> None:
+        process, replica.process = replica.process, None
+        process.kill()
+        replica.frozen, replica.moved, replica.waiting_seq = False, None, None
+        for link in self.gate.of(replica.letter):
+            self._mourn(replica, link)
+            link.close()
+
+    def _replica(self, letter: str) -> Replica:
+        if letter not in self.replicas:
+            raise Impossible(f"There is no replica {letter}.",
+                             f"The replicas of this run are {', '.join(self.replicas)}.")
+        return self.replicas[letter]
+
+    def _held_link(self, letter: str, what: str) -> tuple[Link, Replica]:
+        replica = self._replica(letter)
+        link = next((link for link in self.gate.of(letter) if link.held), None)
+        if link is None or replica.frozen:
+            raise self._impossible(letter, what)
+        return link, replica
+
+    def _impossible(self, letter: str, what: str) -> Impossible:
+        return Impossible(
+            f"{letter} cannot {what}: it is {self.state(letter)}.",
+            f"Replicas that can take a step now: {', '.join(self.possible()) or 'none'}.\n"
+            f"{self.situation()}")

@@ -1,0 +1,104 @@
+"""A warm replica: a process of its own that runs the stage's code whenever it is told to.
+
+Started as `python -m lab.engine.warm PARENT PORT TOKEN`. It enters a stage folder as `python worker.py` would
+(the folder is the script's own directory), then runs one call after another and says how each ended.
+The stage's code sees nothing of this: it finds DATABASE_URL, NTFY_URL and the clock in its environment.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import queue
+import socket
+import sys
+import threading
+import traceback
+from datetime import datetime
+from typing import Any
+
+from lab.engine.launch import die_with_parent
+
+
+def encode(value: Any) -> Any:
+    """Make an argument fit for JSON; a datetime keeps its zone."""
+    return {"$time": value.isoformat()} if isinstance(value, datetime) else value
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, dict) and "$time" in value:
+        from lab.world import clock
+        return datetime.fromisoformat(value["$time"]).astimezone(clock.MX)
+    if isinstance(value, dict) and "$ref" in value:
+        return _find(value["$ref"])
+    return value
+
+
+def _find(path: str) -> Any:
+    module, _, name = path.partition(":")
+    found = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _enter(folder: str, env: dict[str, str]) -> None:
+    os.environ.update(env)
+    os.chdir(folder)
+    sys.path.insert(0, folder)
+
+
+def _run(call: str, args: list, kwargs: dict) -> dict:
+    try:
+        value = _find(call)(*map(_decode, args), **{k: _decode(v) for k, v in kwargs.items()})
+        return {"end": "ok", "value": value if isinstance(value, (bool, int, str)) else None}
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        return {"end": "ok" if code == 0 else "exit", "value": code}
+    except BaseException as error:  # whatever the stage raises is an outcome, and reported as one
+        traceback.print_exc()
+        origin = getattr(error, "orig", None) or error
+        name = getattr(origin, "sqlstate", None) or type(origin).__name__
+        return {"end": "error", "error": name, "message": str(origin).split("\n")[0],
+                "line": _line(error)}
+
+
+def _line(error: BaseException) -> str:
+    frames = [f for f in traceback.extract_tb(error.__traceback__)
+              if os.path.dirname(f.filename).startswith(os.getcwd())]
+    return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+
+
+def _read(control: socket.socket, orders: queue.SimpleQueue[bytes]) -> None:
+    for line in control.makefile("rb"):
+        orders.put(line)
+    os._exit(1)  # the engine is gone, so whatever runs here is nobody's any more
+
+
+def main() -> None:
+    """Say hello to the engine, then do as told until the connection closes; it never returns."""
+    import psycopg  # noqa: F401  imported ahead, so that the first run does not pay for it
+    import sqlalchemy.dialects.postgresql.psycopg
+    import sqlalchemy.orm  # noqa: F401
+
+    parent, port, token = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    die_with_parent(parent)
+    with socket.create_connection(("127.0.0.1", port)) as control:
+        control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        control.sendall(json.dumps({"hello": token, "pid": os.getpid()}).encode() + b"\n")
+        orders: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        threading.Thread(target=_read, args=(control, orders), daemon=True).start()
+        while True:
+            order = json.loads(orders.get())
+            if "enter" in order:
+                _enter(order["enter"], order["env"])
+                continue
+            answer = _run(order["call"], order["args"], order["kwargs"])
+            sys.stdout.flush()
+            sys.stderr.flush()
+            control.sendall(json.dumps(answer).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""The wire: a proxy between each replica and Postgres that holds every statement until it is released.
+
+It knows the framing of the protocol (`lab.engine.protocol`), not its meaning: bytes go through as they
+came. One thread, one loop: the caller pumps it (`Gate.pump`) and looks at the links between pumps.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import ssl
+import struct
+from collections.abc import Callable
+from urllib.parse import parse_qs, unquote, urlsplit, urlunsplit
+
+from lab.engine.channel import Channel
+from lab.engine.link import Link, Step
+from lab.engine.protocol import SSL_REQUEST
+from lab.errors import LabError
+
+__all__ = ["Gate"]
+
+
+class Gate:
+    """The proxy: an address per replica, all of their connections, and the loop that moves the bytes.
+
+    Args:
+        url: Postgres URL of the database that the replicas shall reach (with password).
+
+    While `passing` is true nothing is held: statements are only noted. `on_step` and `on_done` are
+    called as steps arrive and as they finish.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.selector = selectors.DefaultSelector()
+        self.links: list[Link] = []
+        self.passing = False
+        self.on_step: Callable[[Link], None] = lambda link: None
+        self.on_done: Callable[[Link, Step], None] = lambda link, step: None
+        self._addresses: dict[str, tuple[str, int]] = {}
+        self._listeners: list[socket.socket] = []
+
+    def listen(self, on_accept: Callable[[socket.socket], object]) -> tuple[str, int]:
+        """Open a loopback port; `on_accept` gets each new connection. Returns host and port."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        listener.setblocking(False)
+        self._listeners.append(listener)
+        self.selector.register(listener, selectors.EVENT_READ, on_accept)
+        return listener.getsockname()[:2]
+
+    def database_url(self, replica: str) -> str:
+        """The DATABASE_URL through which this replica, and only it, reaches the database."""
+        if replica not in self._addresses:
+            self._addresses[replica] = self.listen(lambda sock: self._accept(replica, sock))
+        host, port = self._addresses[replica]
+        parts = urlsplit(self.url)
+        user = parts.netloc.rpartition("@")[0]
+        query = "&".join(p for p in parts.query.split("&") if p and not p.startswith("ssl"))
+        return urlunsplit((parts.scheme, f"{user}@{host}:{port}" if user else f"{host}:{port}",
+                           parts.path, query, ""))
+
+    def connect_upstream(self) -> socket.socket:
+        """A connection to the server itself, over TLS where the URL's sslmode asks and it can."""
+        parts = urlsplit(self.url)
+        host, port = unquote(parts.hostname or "127.0.0.1"), parts.port or 5432
+        mode = parse_qs(parts.query).get("sslmode", ["prefer"])[0]
+        sock = socket.create_connection((host, port), timeout=10)
+        if mode in ("disable", "allow") or (mode == "prefer" and host in ("127.0.0.1", "localhost")):
+            return sock
+        sock.sendall(struct.pack("!II", 8, SSL_REQUEST))
+        if sock.recv(1) == b"S":
+            context = ssl.create_default_context()
+            context.check_hostname = mode == "verify-full"
+            if mode not in ("verify-ca", "verify-full"):
+                context.verify_mode = ssl.CERT_NONE
+            return context.wrap_socket(sock, server_hostname=host)
+        if mode == "prefer":
+            return sock
+        raise LabError(f"The server at {host}:{port} does not offer TLS, which sslmode={mode} requires.",
+                       "Use sslmode=prefer in DATABASE_URL, or turn TLS on in the server.")
+
+    def pump(self, timeout: float) -> bool:
+        """Move bytes for up to `timeout` seconds; returns at the first activity, False if none came."""
+        ready = self.selector.select(timeout)
+        for key, events in ready:
+            if isinstance(key.data, Channel):
+                if key.data.sock.fileno() >= 0:
+                    key.data.ready(events)
+            else:
+                sock, _ = key.fileobj.accept()
+                key.data(sock)
+        return bool(ready)
+
+    def of(self, replica: str) -> list[Link]:
+        """The open links of a replica, oldest first."""
+        return [link for link in self.links if link.replica == replica]
+
+    def arrived(self, link: Link) -> None:
+        """A step is held on this link."""
+        self.on_step(link)
+
+    def finished(self, link: Link, step: Step) -> None:
+        """A step on this link has had its last answer."""
+        self.on_done(link, step)
+
+    def forget(self, link: Link) -> None:
+        """A link was closed."""
+        self.links.remove(link)
+
+    def close(self) -> None:
+        """Close every link and every port."""
+        for link in list(self.links):
+            link.close()
+        for listener in self._listeners:
+            self.selector.unregister(listener)
+            listener.close()
+        self.selector.close()
+
+    def _accept(self, replica: str, sock: socket.socket) -> None:
+        try:
+            self.links.append(Link(self, replica, sock))
+        except OSError:
+            sock.close()  # the client sees a refused connection, as it would without the lab
