@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import venv
 from importlib.util import find_spec
 from pathlib import Path
@@ -91,6 +92,9 @@ def main(names):
     if not PYTHON.exists():
         say("Making .venv (the first time, about 75 MB of packages are downloaded) …")
         venv.EnvBuilder(symlinks=os.name != "nt", clear=True).create(VENV)
+        # `import lab` works in every folder: for worker.py run by hand, and for notebooks.
+        packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(VENV)}))
+        (packages / "lab.pth").write_text(os.path.relpath(ROOT, packages), "utf-8")
     for name in ["core", *names]:
         lock = "requirements.lock" if name == "core" else f"locks/{name}.lock"
         stamp, wanted = VENV / f".{name}", (ROOT / lock).read_text("utf-8")

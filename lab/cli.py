@@ -1,0 +1,77 @@
+"""The command line: `python -m lab COMMAND`. The Makefile only gives its commands short names.
+
+A command is a line in COMMANDS. Its module is imported when it runs, so `--help` answers at once.
+"""
+
+import argparse
+import importlib
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from lab.errors import LabError
+
+
+class Command(NamedTuple):
+    """A command: what `--help` says, the function that runs it, and the arguments it takes.
+
+    `run` is "module:function"; the function takes the parsed arguments and returns the exit code
+    (None counts as 0).
+    """
+
+    help: str
+    run: str
+    arguments: Callable[[argparse.ArgumentParser], None] = lambda parser: None
+
+
+def _stage(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("stage", metavar="N", help="the number of the stage: 0, 1, …")
+
+
+def _notebooks(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these, such as 00-the-bug")
+    parser.add_argument("--open", action="store_true", help="open JupyterLab instead")
+
+
+COMMANDS = {
+    "diff": Command("show what changed in the code from stage N-1 to N", "lab.show.diff:run", _stage),
+    "notebooks": Command(
+        "execute the notebooks and save their outputs", "lab.show.notebooks:run", _notebooks
+    ),
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    top = argparse.ArgumentParser(
+        prog="python -m lab",
+        description="Programs that lose, repeat or invent work because they share one Postgres.",
+    )
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, command in COMMANDS.items():
+        command.arguments(
+            commands.add_parser(name, help=command.help, description=command.help.capitalize())
+        )
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Returns:
+        Its exit code: 0 when it showed what it promises, 1 when it did not, 2 when it could not
+        run, 130 when it was interrupted (Ctrl-C or SIGTERM; it has cleaned up by then).
+    """
+    args = parser().parse_args(argv)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    module, function = COMMANDS[args.command].run.split(":")
+    try:
+        return getattr(importlib.import_module(module), function)(args) or 0
+    except LabError as error:
+        print(error, file=sys.stderr)
+        return error.code
+    except KeyboardInterrupt:
+        print("Interrupted; everything that was started is stopped.", file=sys.stderr)
+        return 130
