@@ -35,13 +35,11 @@ class Program:
         call: "module:function", found as if the stage folder were the script's own directory.
         args: arguments; the text "{now}" stands for the world's time when the run begins.
         kwargs: keyword arguments; {"$ref": "module:attribute"} is looked up in the process.
-        env: environment variables of its own, on top of those of the run.
     """
 
     call: str = "worker:tick"
     args: tuple = ("{now}",)
     kwargs: Mapping[str, Any] = field(default_factory=dict)
-    env: Mapping[str, str] = field(default_factory=dict)
 
 
 class Process:

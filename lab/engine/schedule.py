@@ -109,6 +109,17 @@ def _move(word: str) -> Move:
                 if not found["action"] else "")
 
 
+def condition(name: str) -> list[str]:
+    """The SQL of a named change to the world.
+
+    Raises:
+        LabError: there is no such name; the remedy lists those there are.
+    """
+    if name not in conditions():
+        raise LabError(f"There is no condition “{name}”.", "Known: " + ", ".join(conditions()) + ".")
+    return conditions()[name]
+
+
 def run(stepper: Stepper, schedule: Schedule, finish: bool = True) -> History:
     """Run a schedule from the beginning.
 
@@ -149,10 +160,7 @@ def make(stepper: Stepper, move: Move) -> None:
         case "clock":
             stepper.set_clock(_time(stepper.now, move.argument))
         case "condition":
-            if move.argument not in conditions():
-                raise LabError(f"There is no condition “{move.argument}”.",
-                               "Known: " + ", ".join(conditions()) + ".")
-            stepper.condition(move.argument, conditions()[move.argument])
+            stepper.condition(move.argument, condition(move.argument))
         case "cut-before" | "cut-after":
             stepper.cut(letter, before=move.kind == "cut-before")
         case _:
@@ -173,7 +181,9 @@ def _run_to(stepper: Stepper, letter: str, point: str) -> None:
             return
         stepper.step(letter)
     if words and not stepper.replicas[letter].waits_for:
-        raise Impossible(f"{letter} never came to “{point}”: it is {stepper.state(letter)}.",
+        end = next((e.outcome for e in reversed(stepper.history.events)
+                    if e.replica == letter and e.kind == "end"), stepper.state(letter))
+        raise Impossible(f"{letter} never came to “{point}”; its run ended: {end}.",
                          "Its statements were: " + ", ".join(
                              e.label for e in stepper.history if e.replica == letter
                              and e.kind not in ("tick", "end")) + ".")

@@ -44,14 +44,15 @@ class Stepper(Rest):
     def __init__(self, database: Database, folder: Path, programs: Mapping[str, Program],
                  start: datetime = INCIDENT, spares: int = 0,
                  env: Mapping[str, str] | None = None) -> None:
-        database.snapshot()
         self.database, self.folder, self.start_time = database, folder, start
         self.env = dict(env or {})
-        replicas = {letter: Replica(letter, program) for letter, program in programs.items()}
-        super().__init__(Gate(database.url), replicas, database.connect(), start)
+        self.conditions: dict[str, list[str]] = {}
+        self._company: dict[str, Replica] = {}
+        super().__init__(Gate(database.url), {}, database.connect(), start)
         self.stable = Stable(self.gate, spares)
         self.clock = SharedClock(self.stable.folder / "clock")
         self.clock.set(start, 0)
+        self.cast(programs)
 
     def __enter__(self) -> Stepper:
         return self
@@ -80,6 +81,8 @@ class Stepper(Rest):
             self.clock.set(self.start_time, 0)
         self.record = Recorder(self.start_time)
         self._done.clear()
+        for name, statements in self.conditions.items():
+            self.condition(name, statements)
 
     def drain(self) -> None:
         """Let everything that is under way run to its end, unrecorded; kill what does not end."""
@@ -105,6 +108,21 @@ class Stepper(Rest):
                     self.waits.terminate(replica.ghosts)
                 replica.ghosts &= self.waits.alive(replica.ghosts)
         self.gate.passing = False
+
+    def cast(self, programs: Mapping[str, Program],
+             conditions: Mapping[str, list[str]] | None = None) -> None:
+        """Give out the parts for the next runs. Processes that are there already are kept.
+
+        Args:
+            programs: replica letter -> what it runs.
+            conditions: changes to the world, name -> SQL, that every reset makes.
+        """
+        self.drain()
+        for letter, program in programs.items():
+            self._company.setdefault(letter, Replica(letter, program)).program = program
+        self.replicas.clear()
+        self.replicas.update({letter: self._company[letter] for letter in programs})
+        self.conditions = dict(conditions or {})
 
     # Moves
 
@@ -198,7 +216,7 @@ class Stepper(Rest):
 
     def _give_process(self, replica: Replica) -> None:
         env = {"DATABASE_URL": self.gate.database_url(replica.letter),
-               "LAB_CLOCK": f"file:{self.clock.path}", **self.env, **replica.program.env}
+               "LAB_CLOCK": f"file:{self.clock.path}", **self.env}
         replica.process = self.stable.take(self.folder, env)
 
     def _lose_process(self, replica: Replica) -> None:
