@@ -1,0 +1,238 @@
+"""The picture of a run: a lane a replica; what waited, held a lock, committed and went wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
+
+from lab.engine.history import History
+from lab.show.flags import Flag, flags_of, levels_of, pack, raise_over
+from lab.show.lanes import Bar, Lanes, lay_out
+from lab.show.looks import LOOKS, NAMES, look_of, mark_of
+from lab.show.picture import (
+    BAD,
+    GOOD,
+    INK,
+    MUTED,
+    REPLICA_COLOURS,
+    Picture,
+    banner,
+    drawable,
+    picture,
+)
+from lab.show.words import Judged, headline, ordinals, summaries
+
+__all__ = ["timeline"]
+
+# In pixels of the 1600 x 900 picture, which are the units of the vertical axis.
+AXES = (0.125, 0.135, 0.863, 0.71)
+TOP = 26  # room over the first lane for the clock
+BAR, BAND, GAP = 36, 12, 24
+LINE, SMALL = 22, 15  # height of a line of labels, size of its letters in points
+
+
+def timeline(history: History, title: str, verdict: Judged | None = None,
+             since: str | None = None) -> Picture:
+    """Draw a run.
+
+    Args:
+        history: of a stepped run (the axis counts moves) or of a free one (the axis is the clock).
+        title: one line.
+        verdict: marks its witnesses and is told under the title; None draws the run alone.
+        since: ISO time; the clock is then told as T=0, T+60 s … from it, as in the post.
+    """
+    lanes = lay_out(history)
+    with picture() as figure:
+        draw = _Drawing(figure, lanes, ordinals(verdict, history))
+        draw.scenery(summaries(history), since)
+        for replica in lanes.replicas:
+            draw.lane(replica)
+        draw.releases()
+        draw.witnesses()
+        banner(figure, title)
+        if verdict is not None:
+            sign, line = headline(verdict)
+            colour = {"✓": GOOD, "✗": BAD}.get(sign, MUTED)
+            banner(figure, f"{sign} {line}", y=0.888, size=21, colour=colour)
+        draw.legend()
+    return figure
+
+
+class _Drawing:
+    """One timeline being drawn: y is in pixels from the top, x in columns."""
+
+    def __init__(self, figure: Picture, lanes: Lanes, bad: Mapping[int, str]) -> None:
+        self.figure, self.lanes, self.bad = figure, lanes, bad
+        self.axes = figure.add_axes(AXES)
+        self.height, width = AXES[3] * 900, AXES[2] * 1600
+        self.flags = {replica: flags_of(self._bars(replica), bad, self._measure)
+                      for replica in lanes.replicas}
+        flags = [flag for some in self.flags.values() for flag in some]
+        # The widest column that leaves every label inside the picture.
+        self.column = min([width / (max(lanes.width, 6.0) + 0.3),
+                           *((width - flag.width - 10) / (flag.start + 0.3) for flag in flags)])
+        self.tops, self.bases = self._heights()
+        self.used: set[str] = set()
+        self.axes.set_xlim(-0.3, width / self.column - 0.3)
+        self.axes.set_ylim(self.height, 0)
+
+    def _bars(self, replica: str) -> list[Bar]:
+        return sorted((b for b in self.lanes.bars if b.replica == replica), key=lambda b: b.start)
+
+    def _measure(self, text: str, bold: bool = False) -> float:
+        probe = self.figure.text(0, 0, text, size=SMALL, weight="bold" if bold else "normal")
+        width = probe.get_window_extent().width
+        probe.remove()
+        return width
+
+    def _heights(self) -> tuple[dict[str, float], dict[str, float]]:
+        """The y of each lane's top, and of its bars' top; a lane with more labels is higher."""
+        levels = {}
+        for replica, flags in self.flags.items():
+            raise_over(flags, self.column)
+            levels[replica] = levels_of(flags)
+        fixed = BAR + BAND + GAP
+        room = self.height - TOP - len(levels) * fixed
+        while sum(levels.values()) * LINE > room and max(levels.values()) > 1:
+            levels[max(levels, key=lambda replica: levels[replica])] -= 1
+        spare = (room - sum(levels.values()) * LINE) / max(1, len(levels))
+        tops, bases, y = {}, {}, float(TOP)
+        for replica, flags in self.flags.items():
+            if levels_of(flags) > levels[replica]:
+                pack(flags, self.column, levels[replica])
+            tops[replica] = y
+            y += fixed + levels[replica] * LINE + spare
+            bases[replica] = y - BAR - BAND - 16
+        return tops, bases
+
+    def scenery(self, told: Mapping[str, str], since: str | None) -> None:
+        """The lanes' grounds and names, the clock, the axis."""
+        axes, lanes = self.axes, self.lanes
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        if lanes.stepped:
+            axes.text(-0.012, -0.03, "move", transform=axes.transAxes, ha="right", va="center",
+                      size=18)
+        else:
+            axes.set_xlabel("world clock in Mexico City, stretched where statements are")
+        free = -1e9
+        for x, when in lanes.clocks:
+            axes.axvline(x, color=MUTED, lw=1.4, ls=(0, (5, 4)), zorder=0.5)
+            if x * self.column > free:
+                said = axes.text(x, 13, _clock(when, since), ha="left", va="center", size=16,
+                                 zorder=6, bbox={"fc": "white", "ec": "none", "pad": 1})
+                free = x * self.column + said.get_window_extent().width + 12
+        ticks = lanes.ticks[::max(1, math.ceil(36 / self.column))]
+        axes.set_xticks([x for x, _ in ticks], [text for _, text in ticks])
+        bottoms = [*list(self.tops.values())[1:], self.height]
+        for index, (replica, bottom) in enumerate(zip(lanes.replicas, bottoms, strict=True)):
+            if index % 2 == 0:
+                axes.axhspan(self.tops[replica], bottom, color="#F3F3F3", zorder=0)
+            y = self.bases[replica] + BAR / 2
+            over = {"transform": axes.get_yaxis_transform(), "va": "center", "color": INK}
+            axes.text(-0.131, y, replica, size=36, weight="bold", **over)
+            axes.text(-0.099, y, told.get(replica, ""), size=15, linespacing=1.15, **over)
+
+    def lane(self, replica: str) -> None:
+        """A replica's life, locks, bars, labels and marks."""
+        base, colour = self.bases[replica], REPLICA_COLOURS.get(replica, MUTED)
+        for band in (b for b in self.lanes.bands if b.replica == replica):
+            if band.what == "alive":
+                self.axes.plot([band.start, band.end], [base + BAR / 2] * 2, color=MUTED, lw=3,
+                               zorder=1, solid_capstyle="butt")
+            else:
+                self.used.add("lock")
+                self.axes.add_patch(Rectangle((band.start, base + BAR + 5), band.end - band.start,
+                                              BAND, fc="white", ec=colour, lw=2.4, zorder=2))
+        for bar in self._bars(replica):
+            self._bar(bar, base, colour)
+        for flag in self.flags[replica]:
+            if flag.level is not None:
+                self._flag(flag, base)
+        for mark in (m for m in self.lanes.marks if m.replica == replica):
+            self.used.add(mark.kind)
+            self.axes.plot([mark.x], [base + BAR / 2], ls="", zorder=5,
+                           **mark_of(mark.kind, colour))
+
+    def _bar(self, bar: Bar, base: float, colour: str) -> None:
+        self.used.add(bar.look)
+        inset = 0.06 if bar.end - bar.start > 0.3 and bar.look != "waiting" else 0.0
+        self.axes.add_patch(Rectangle((bar.start + inset, base), bar.end - bar.start - 2 * inset,
+                                      BAR, zorder=3, **look_of(bar.look, colour)))
+        if bar.look == "waiting":
+            room = (bar.end - bar.start) * self.column
+            if self._measure(bar.note) + 12 < room:
+                self.axes.text((bar.start + bar.end) / 2, base + BAR / 2, bar.note, size=SMALL,
+                               ha="center", va="center", zorder=4,
+                               bbox={"fc": "white", "ec": "none", "pad": 2})
+
+    def _flag(self, flag: Flag, base: float) -> None:
+        x = flag.start + 3 / self.column
+        y = base - 6 - (flag.level + 0.5) * LINE
+        colour = BAD if flag.bad else INK
+        self.axes.plot([x, x], [base, y], color=colour, lw=1, zorder=2)
+        if flag.count > 1:
+            self.axes.plot([x, flag.last], [base - 4] * 2, color=colour, lw=2.5, zorder=2)
+        self.axes.text(x + 4 / self.column, y, flag.text, size=SMALL, va="center", color=colour,
+                       weight="bold" if flag.bad else "normal", zorder=4,
+                       bbox={"fc": "#FFFFFFD0", "ec": "none", "pad": 0.5})
+
+    def releases(self) -> None:
+        """A dotted line from the end of a transaction to each wait that it ended."""
+        for bar in self.lanes.bars:
+            for mark in self.lanes.marks:
+                if bar.look == "waiting" and bar.replica != mark.replica and bar.end == mark.x:
+                    ys = [self.bases[r] + BAR / 2 for r in (bar.replica, mark.replica)]
+                    self.axes.plot([mark.x] * 2, ys, color=INK, lw=2, ls=":", zorder=2)
+
+    def witnesses(self) -> None:
+        """A thick red outline and a sign on every event that proves the violation."""
+        for seq, sign in self.bad.items():
+            if (place := self.lanes.place(seq)) is None:
+                continue
+            replica, start, end = place
+            base = self.bases[replica]
+            self.used.add("violation")
+            first = sign == "1×"  # as it should be: the others are too many
+            self.axes.add_patch(Rectangle(
+                (start, base - 3), end - start, BAR + 6, fc="none", ec=BAD, zorder=6,
+                lw=2 if first else 6, joinstyle="round"))
+            self.axes.text((start + end) / 2, base + BAR / 2, sign, size=SMALL, weight="bold",
+                           color=BAD if first else "white", ha="center", va="center", zorder=7,
+                           bbox={"boxstyle": "round,pad=0.15", "ec": "white", "lw": 1,
+                                 "fc": "white" if first else BAD})
+
+    def legend(self) -> None:
+        """Only what the picture uses."""
+        keys = [(Patch(**look_of(look, MUTED)), name) for look, name in LOOKS.items()
+                if look in self.used]
+        if "lock" in self.used:
+            keys.append((Patch(fc="white", ec=MUTED, lw=2.4), "holds a lock"))
+        keys += [(Line2D([], [], ls="", **mark_of(kind, MUTED, 17)), name)
+                 for kind, name in NAMES.items() if kind in self.used]
+        if "violation" in self.used:
+            counted = any(sign.endswith("×") for sign in self.bad.values())
+            keys.append((Patch(fc="white", ec=BAD, lw=5),
+                         "violation (2× = second time)" if counted else "violation"))
+        if not keys:
+            return
+        self.figure.legend(*zip(*keys, strict=True), loc="lower center",
+                           ncols=len(keys) if len(keys) <= 7 else math.ceil(len(keys) / 2),
+                           bbox_to_anchor=(0.5, 0.002), handlelength=1.9, handleheight=1.1,
+                           columnspacing=1.3, handletextpad=0.5)
+
+
+def _clock(when: str, since: str | None) -> str:
+    """A world time as "18:01", or as "T+60 s" from `since`; a condition as it is."""
+    try:
+        at = datetime.fromisoformat(when)
+    except ValueError:
+        return drawable(when)
+    if since is None:
+        return f"{at:%H:%M}"
+    seconds = round((at - datetime.fromisoformat(since)).total_seconds())
+    return f"T+{seconds} s" if seconds else "T=0"
