@@ -4,6 +4,9 @@
 SHELL := /bin/sh
 
 PYTHON ?= python3
+# Byte code goes into .venv and __pycache__ even where the user's shell turns it off: without it each
+# of the many short-lived processes here compiles SQLAlchemy again, for a second and more.
+unexport PYTHONDONTWRITEBYTECODE
 EXTRAS := test notebooks api docker cdk peers redis dev
 TEST_EXTRAS := test notebooks api
 STAGES := 0 1 2 3 4 5 6 7 8 9 10
