@@ -25,7 +25,7 @@ def container() -> Iterator[str]:
     except ImportError:
         raise LabError(
             "LAB_POSTGRES is docker, but the package testcontainers is not installed.",
-            "Run `.venv/bin/python -m pip install testcontainers`, or unset LAB_POSTGRES.",
+            "Run `python3 tools/setup.py docker`, or unset LAB_POSTGRES.",
         ) from None
     image = os.environ.get("LAB_POSTGRES_IMAGE") or IMAGE
     settings = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())

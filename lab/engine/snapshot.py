@@ -34,6 +34,7 @@ SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.rel
  WHERE c.relkind = 'S' AND c.relpersistence <> 't' AND {USER_NAMESPACES}
 """
 
+COPY = "CREATE TEMP TABLE {name} AS SELECT {columns} FROM ONLY {table}"
 # The function's parts: `touched` and `marks` have an element a table, parents before children.
 # A parent's rows can only go and come back together with its children's.
 LOOK = "touched[{at}] := {parents} marks[{at}] IS DISTINCT FROM ({versions});"
@@ -42,8 +43,8 @@ INSERT = """IF touched[{at}] THEN
     INSERT INTO {table} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM {copy};
     {enable} marks[{at}] := ({versions});
 END IF;"""
-VERSIONS = "SELECT sha256(string_agg(ctid::text || xmin::text, '')::bytea)::text FROM ONLY {table}"
-# The lock waits for writers that have not committed: what they leave could not be seen and put back.
+VERSIONS = "SELECT sha256(string_agg(ctid || ' ' || xmin, ' ')::bytea)::text FROM ONLY {table}"
+# The lock waits for writers that have not committed: what they are about to leave is not seen yet.
 FUNCTION = """
 CREATE FUNCTION pg_temp.lab_restore(marks text[]) RETURNS text[] LANGUAGE plpgsql AS $lab$
 DECLARE touched boolean[];
@@ -86,7 +87,7 @@ class Snapshot:
             _parts(at[oid], found[oid], [at[parent] for parent in parents[oid]]) for oid in order
         ]
         for part in parts:
-            conn.execute(_fill("CREATE TEMP TABLE {name} AS SELECT {columns} FROM ONLY {table}", part))
+            conn.execute(_fill(COPY, part))
         _remember_sequences(conn)
         steps = [_fill(LOOK, part) for part in parts]
         steps += [_fill(DELETE, part) for part in reversed(parts)]
@@ -147,8 +148,9 @@ def _fill(template: str, part: dict[str, sql.Composable]) -> sql.Composed:
 
 
 def _remember_sequences(conn: psycopg.Connection) -> None:
-    conn.execute("CREATE TEMP TABLE lab_sequences (sequence regclass, last_value bigint, is_called bool)")
-    for name in [sql.Identifier(*row) for row in conn.execute(SEQUENCES)]:
-        conn.execute(sql.SQL(
-            "INSERT INTO pg_temp.lab_sequences SELECT {}::regclass, last_value, is_called FROM {}"
-        ).format(sql.Literal(name.as_string(conn)), name))  # fmt: skip
+    conn.execute("CREATE TEMP TABLE lab_sequences (sequence regclass, last_value bigint,"
+                 " is_called boolean)")  # fmt: skip
+    remember = sql.SQL("INSERT INTO lab_sequences SELECT {}, last_value, is_called FROM {}")
+    for row in conn.execute(SEQUENCES).fetchall():
+        sequence = sql.Identifier(*row)
+        conn.execute(remember.format(sql.Literal(sequence.as_string(conn)), sequence))

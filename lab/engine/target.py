@@ -50,7 +50,7 @@ def parse(url: str) -> dict[str, str]:
         LabError: libpq cannot read it.
     """
     try:
-        parts = conninfo_to_dict(re.sub(r"^(postgres|postgresql)\+\w+://", "postgresql://", url.strip()))
+        parts = conninfo_to_dict(re.sub(r"^postgres(ql)?\+\w+://", "postgresql://", url.strip()))
     except psycopg.ProgrammingError:
         raise LabError(
             "DATABASE_URL cannot be read as the address of a Postgres.",
@@ -85,9 +85,9 @@ def connect(parts: dict[str, str]) -> psycopg.Connection:
     Raises:
         LabError: nobody answers there, or the server refuses.
     """
-    given = {"connect_timeout": str(TIMEOUT), "dbname": "postgres", "application_name": "lab"} | parts
+    usual = {"connect_timeout": TIMEOUT, "dbname": "postgres", "application_name": "lab"}
     try:
-        return psycopg.connect(make_conninfo(**given), autocommit=True)
+        return psycopg.connect(make_conninfo(**usual | parts), autocommit=True)
     except psycopg.OperationalError as error:
         raise _refused(error, place(parts)) from None
 
