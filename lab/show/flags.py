@@ -74,12 +74,18 @@ def raise_over(flags: list[Flag], column: float) -> None:
 
 
 def pack(flags: list[Flag], column: float, levels: int) -> None:
-    """Fit the labels into so many lines, bold ones first; poles may pass behind labels."""
-    taken: list[list[tuple[float, float]]] = [[] for _ in range(levels)]
-    for flag in sorted(flags, key=lambda f: (not f.bad, f.start)):
-        start, end = flag.start * column, flag.end(column)
-        free = [level for level in range(levels)
-                if all(end <= left or right <= start for left, right in taken[level])]
-        flag.level = free[-1] if free else None
-        if free:
-            taken[free[-1]].append((start, end))
+    """Fit the labels into at most so many lines; poles may pass behind labels.
+
+    Where there is no room for all, those that tell most are placed first: the bold ones, then those
+    that say what a statement got.
+    """
+    for height in range(1, levels + 1):
+        taken: list[list[tuple[float, float]]] = [[] for _ in range(height)]
+        for flag in sorted(flags, key=lambda f: (not f.bad, "→" not in f.text, f.start)):
+            start, end = flag.start * column, flag.end(column)
+            flag.level = next((level for level in reversed(range(height)) if all(
+                end <= left or right <= start for left, right in taken[level])), None)
+            if flag.level is not None:
+                taken[flag.level].append((start, end))
+        if all(flag.level is not None for flag in flags):
+            return

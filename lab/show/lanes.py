@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from lab.engine.history import Event, History
 
@@ -214,7 +214,7 @@ def _by_clock(history: History) -> tuple[dict[int, tuple[float, float]], float]:
     longest = max(pauses, default=0.0) or 1.0
     places: dict[tuple[int, int], float] = {}
     x = 0.0
-    for point, pause in zip(points, [*pauses, 0.0], strict=True):
+    for point, pause in zip_longest(points, pauses, fillvalue=0.0):
         places[point[1], point[2]] = x
         x += point[3] + (1.5 * pause / longest if pause > longest / 4 else 0.0)
     spans = {event.seq: (places[event.seq, 0], places[event.seq, 1]) for event in history}

@@ -128,10 +128,10 @@ class _Drawing:
                 free = x * self.column + said.get_window_extent().width + 12
         ticks = lanes.ticks[::max(1, math.ceil(36 / self.column))]
         axes.set_xticks([x for x, _ in ticks], [text for _, text in ticks])
-        bottoms = [*list(self.tops.values())[1:], self.height]
-        for index, (replica, bottom) in enumerate(zip(lanes.replicas, bottoms, strict=True)):
+        bottoms = [*self.tops.values(), self.height][1:]
+        for index, replica in enumerate(lanes.replicas):
             if index % 2 == 0:
-                axes.axhspan(self.tops[replica], bottom, color="#F3F3F3", zorder=0)
+                axes.axhspan(self.tops[replica], bottoms[index], color="#F3F3F3", zorder=0)
             y = self.bases[replica] + BAR / 2
             over = {"transform": axes.get_yaxis_transform(), "va": "center", "color": INK}
             axes.text(-0.131, y, replica, size=36, weight="bold", **over)

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from lab.engine.history import Event, History, label
 from lab.show.lanes import no_row
 
-__all__ = ["Judged", "headline", "holds", "kept", "natural", "ordinals", "outcome_class", "outcome_of",
-           "summaries"]
+__all__ = ["Judged", "headline", "holds", "kept", "natural", "ordinals", "outcome_class",
+           "outcome_of", "summaries"]
 
 WRITES = ("INSERT", "UPDATE", "DELETE")
 
