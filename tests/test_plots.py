@@ -197,6 +197,33 @@ def test_a_free_run_keeps_the_order_of_events_that_overlap():
     assert a.start < b.start < b.end < a.end
 
 
+def test_a_free_run_shows_a_tick_before_its_first_statement_though_it_is_heard_of_later():
+    run = Run(free=True)
+    for kind, started in (("tick", 0.5), ("statement", 0.2)):
+        run.history.add(replica="A", kind=kind, statement=CLAIM, started=started, ended=0.6,
+                        outcome="ok", clock=run.clock)
+    lanes = lay_out(run.history)
+    assert lanes.clocks[0][0] < lanes.bars[0].start
+
+
+def test_a_pause_takes_room_but_a_long_one_not_much_more():
+    run = Run(free=True)
+    for time in ("18:00", "18:01", "18:15"):
+        run.clock = f"2026-05-29T{time}:00-06:00"
+        run.step("A", CLAIM)
+    first, second, third = (bar.start for bar in lay_out(run.history).bars)
+    assert 2 < second - first < third - second < 5
+
+
+def test_alike_statements_of_two_transactions_have_a_label_each():
+    run = Run()
+    for _ in range(2):
+        run.step("A", CLAIM)
+        run.commit("A")
+    said = [text for text, _ in texts(plots.timeline(run.history, ""))]
+    assert said.count("INSERT worker_runs") == 2
+
+
 def test_no_pole_crosses_a_label_while_there_is_room():
     flags = [Flag(x, x + 1, f"label {x}", False, width=250) for x in range(8)]
     raise_over(flags, column=60)

@@ -29,12 +29,13 @@ class Flag:
         return self.start * column + self.width + AIR
 
 
-def flags_of(bars: Iterable[Bar], bad: Collection[int],
+def flags_of(bars: Iterable[Bar], ends: Collection[float], bad: Collection[int],
              measure: Callable[[str, bool], float]) -> list[Flag]:
     """The labels of one lane, left to right.
 
     Args:
         bars: of one replica, in their order. A wait and the statement it ends in get one label.
+        ends: where transactions end; bars on two sides of one are not drawn together.
         bad: seqs of the bars whose label is bold.
         measure: the width in pixels of a text, bold or not.
     """
@@ -48,7 +49,8 @@ def flags_of(bars: Iterable[Bar], bad: Collection[int],
         text = bar.text + (f" → {bar.note}" if bar.note and bar.look != "waiting" else "")
         start = waiting.start if waiting else bar.start
         waiting = None
-        if flags and (flags[-1].text, flags[-1].bad) == (text, bar.seq in bad):
+        if (flags and (flags[-1].text, flags[-1].bad) == (text, bar.seq in bad)
+                and not any(flags[-1].last <= end <= start for end in ends)):
             flags[-1].count += 1
             flags[-1].last = bar.end
         else:

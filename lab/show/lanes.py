@@ -1,15 +1,16 @@
 """Where each event of a history goes on a timeline: one lane a replica, no drawing.
 
 A stepped run is laid out by its order, one column a statement, so the axis is the move number. A
-free run keeps the order too, and a pause in it takes room: its axis is the world's clock, stretched
-where statements are, because one of two milliseconds would not be seen beside a pause of a minute.
+free run keeps the order too; its axis is the world's clock, stretched where statements are and cut
+short where nothing happens: two milliseconds would not be seen beside a pause of a minute.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, zip_longest
+from datetime import datetime
+from itertools import zip_longest
 
 from lab.engine.history import Event, History
 
@@ -202,26 +203,39 @@ def _by_order(history: History) -> tuple[dict[int, tuple[float, float]], float]:
 
 
 def _by_clock(history: History) -> tuple[dict[int, tuple[float, float]], float]:
-    """Starts and ends in their real order, each with room to be seen, and pauses in proportion."""
-    points = []
-    for event in history:
-        shown = event.kind in (*ACTS, *ENDS, *FAULTS)
-        points.append((event.started, event.seq, 0, 0.9 if shown else 0.1))
-        points.append((event.ended if event.ended is not None else event.started,
-                       event.seq, 1, 0.1))
-    points.sort(key=lambda point: (point[0], point[1], point[2]))
-    pauses = [b[0] - a[0] for a, b in pairwise(points)]
-    longest = max(pauses, default=0.0) or 1.0
+    """Starts and ends in their real order, each with room to be seen; pauses take a little."""
+    points: list[tuple[float, int, int]] = []  # real time, seq, 0 for a start and 1 for an end
+    first: dict[str, float] = {}
+    for event in reversed(history.events):
+        # A tick is heard of from what the process prints, maybe after its first statement began.
+        started = min(event.started, first.get(event.replica, event.started))
+        first[event.replica] = event.started
+        points.append((started, event.seq, 0))
+        points.append((event.ended if event.ended and event.kind != "tick" else started,
+                       event.seq, 1))
+    # Where times are equal, what is without width comes first: a tick, then its first statement.
+    points.sort(key=lambda point: (point[0], history[point[1]].kind != "tick", *point[1:]))
     places: dict[tuple[int, int], float] = {}
     x = 0.0
-    for point, pause in zip_longest(points, pauses, fillvalue=0.0):
+    for point, after in zip_longest(points, points[1:]):
+        event = history[point[1]]
         places[point[1], point[2]] = x
-        x += point[3] + (1.5 * pause / longest if pause > longest / 4 else 0.0)
+        wide = point[2] == 0 and event.kind in (*ACTS, *ENDS, *FAULTS)
+        pause = _minutes(event, history[after[1]]) if after and point[2] == 1 else 0.0
+        x += (0.9 if wide else 0.1) + (min(3.0, 1.5 * pause) if pause > 0.25 else 0.0)
     spans = {event.seq: (places[event.seq, 0], places[event.seq, 1]) for event in history}
     for event in history:
         if event.resumes is not None:
             spans[event.seq] = (spans[event.seq][1] - 0.4, spans[event.seq][1])
     return spans, x
+
+
+def _minutes(event: Event, after: Event) -> float:
+    """World time from one event to another."""
+    if not (event.clock and after.clock):
+        return 0.0
+    passed = datetime.fromisoformat(after.clock) - datetime.fromisoformat(event.clock)
+    return passed.total_seconds() / 60
 
 
 def _move_numbers(history: History, spans: dict) -> list[tuple[float, str]]:

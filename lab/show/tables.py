@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from rich import box
@@ -40,9 +40,16 @@ def verdict(judged: Judged, history: History | None = None) -> RenderableType:
         table.add_row(name, "\n".join(subjects),
                       Text(f"{SIGN[right]} {outcome}", "green" if right else "bold red"),
                       f"{times} of {expected}",
-                      ", ".join(dict.fromkeys(_witness(seq, history) for seq in witnesses)))
+                      _shortened(dict.fromkeys(_witness(seq, history) for seq in witnesses)))
     head = Text(f"{sign} {line}", style)
     return Group(head, table) if judged.effects else head
+
+
+def _shortened(lines: Iterable[str], most: int = 4) -> str:
+    lines = list(lines)
+    if len(lines) > most:
+        lines[most - 1:] = [f"and {len(lines) - most + 1} more"]
+    return "\n".join(lines)
 
 
 def _witness(seq: int, history: History | None) -> str:

@@ -69,8 +69,8 @@ class _Drawing:
         self.figure, self.lanes, self.bad = figure, lanes, bad
         self.axes = figure.add_axes(AXES)
         self.height, width = AXES[3] * 900, AXES[2] * 1600
-        self.flags = {replica: flags_of(self._bars(replica), bad, self._measure)
-                      for replica in lanes.replicas}
+        self.flags = {replica: flags_of(self._bars(replica), self._ends(replica), bad,
+                                        self._measure) for replica in lanes.replicas}
         flags = [flag for some in self.flags.values() for flag in some]
         # The widest column that leaves every label inside the picture.
         self.column = min([width / (max(lanes.width, 6.0) + 0.3),
@@ -82,6 +82,9 @@ class _Drawing:
 
     def _bars(self, replica: str) -> list[Bar]:
         return sorted((b for b in self.lanes.bars if b.replica == replica), key=lambda b: b.start)
+
+    def _ends(self, replica: str) -> list[float]:
+        return [mark.x for mark in self.lanes.marks if mark.replica == replica]
 
     def _measure(self, text: str, bold: bool = False) -> float:
         probe = self.figure.text(0, 0, text, size=SMALL, weight="bold" if bold else "normal")
@@ -118,7 +121,7 @@ class _Drawing:
             axes.text(-0.012, -0.03, "move", transform=axes.transAxes, ha="right", va="center",
                       size=18)
         else:
-            axes.set_xlabel("world clock in Mexico City, stretched where statements are")
+            axes.set_xlabel("world clock in Mexico City; statements stretched, pauses cut short")
         free = -1e9
         for x, when in lanes.clocks:
             axes.axvline(x, color=MUTED, lw=1.4, ls=(0, (5, 4)), zorder=0.5)

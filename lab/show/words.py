@@ -13,6 +13,7 @@ from lab.show.lanes import no_row
 __all__ = ["Judged", "headline", "holds", "kept", "natural", "ordinals", "outcome_class",
            "outcome_of", "summaries"]
 
+IDLE = "found\nnothing"
 WRITES = ("INSERT", "UPDATE", "DELETE")
 
 
@@ -105,8 +106,12 @@ def summaries(history: History) -> dict[str, str]:
     for (replica, _), events in sorted(runs.items()):
         if replica:
             told.setdefault(replica, []).append(_summary(events))
-    return {replica: said[0] if len(said) == 1 else
-            f"{_short(said[0])},\nthen {_short(said[-1])}" for replica, said in told.items()}
+    lines = {}
+    for replica, said in told.items():
+        busy = [line for line in said if line != IDLE] or [IDLE]
+        lines[replica] = busy[0] if len(busy) == 1 else (
+            f"{_short(busy[0])},\nthen {_short(busy[-1])}")
+    return lines
 
 
 def _short(said: str) -> str:
@@ -132,7 +137,7 @@ def _summary(events: Iterable[Event]) -> str:
     if refused:
         what = "the lock" if "advisory" in refused.label else refused.label.split()[-1]
         return f"refused:\n{what}"
-    return "found\nnothing to do"
+    return IDLE
 
 
 def outcome_class(code: str) -> str:
