@@ -48,9 +48,9 @@ def folder() -> Path:
     import platformdirs
 
     user = getpass.getuser() if os.name == "nt" else str(os.getuid())
-    candidates = [Path(tempfile.gettempdir()) / f"{NAME}-{user}"]
+    candidates = [Path(tempfile.gettempdir(), f"{NAME}-{user}"), Path("/var/tmp", f"{NAME}-{user}")]
     if not programs.is_root():
-        with suppress(RuntimeError):  # no home
+        with suppress(RuntimeError):  # there is no home
             candidates.insert(0, platformdirs.user_cache_path(NAME))
     for parent in candidates:
         path = parent / (platform.node() or "localhost")
@@ -58,10 +58,11 @@ def folder() -> Path:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             for each in (parent, path):
                 _make_private(each)
-            with tempfile.TemporaryFile(dir=path):
-                return path
+            if programs.can_enter(path):
+                with tempfile.TemporaryFile(dir=path):
+                    return path
     raise LabError(
-        f"The embedded Postgres needs a folder that can be written; {candidates[-1]} cannot.",
+        f"The embedded Postgres needs a folder that can be written; {candidates[0]} cannot.",
         "Set TMPDIR to a folder of yours, or DATABASE_URL to a server that is already running.",
     )
 

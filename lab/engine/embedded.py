@@ -41,8 +41,9 @@ def gate() -> Iterator[None]:
     """Hold the right to start, join, leave or stop the server; one process and thread at a time.
 
     Raises:
-        LabError: another one has held it for more than a minute.
+        LabError: another one has held it for more than a minute, or the wheel is missing.
     """
+    programs.version()  # says what to do if it is not installed; fasteners comes with it
     import fasteners
 
     with _threads:

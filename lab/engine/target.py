@@ -27,18 +27,17 @@ def chosen() -> Kind:
         LabError: LAB_POSTGRES has another value, or is `url` without a DATABASE_URL.
     """
     forced = os.environ.get("LAB_POSTGRES", "").strip().lower()
-    has_url = bool(os.environ.get("DATABASE_URL", "").strip())
     if forced not in ("", "embedded", "docker", "url"):
         raise LabError(
             f"LAB_POSTGRES is {forced!r}, which is not a kind of server.",
             "Set it to embedded, docker or url, or leave it unset.",
         )
-    if forced == "url" and not has_url:
+    if forced == "url" and not database_url():
         raise LabError(
             "LAB_POSTGRES is url, but DATABASE_URL is not set.",
             "Set DATABASE_URL to postgresql://user:password@host:port/database.",
         )
-    return forced or ("url" if has_url else "embedded")
+    return forced or ("url" if database_url() else "embedded")
 
 
 def parse(url: str) -> dict[str, str]:
@@ -50,7 +49,7 @@ def parse(url: str) -> dict[str, str]:
         LabError: libpq cannot read it.
     """
     try:
-        parts = conninfo_to_dict(re.sub(r"^postgres(ql)?\+\w+://", "postgresql://", url.strip()))
+        parts = conninfo_to_dict(re.sub(r"^postgres(ql)?\+\w+://", "postgresql://", url))
     except psycopg.ProgrammingError:
         raise LabError(
             "DATABASE_URL cannot be read as the address of a Postgres.",
@@ -60,9 +59,9 @@ def parse(url: str) -> dict[str, str]:
     return {name: str(value) for name, value in parts.items()}
 
 
-def from_environment() -> str:
-    """Return DATABASE_URL."""
-    return os.environ["DATABASE_URL"]
+def database_url() -> str:
+    """Return DATABASE_URL, or nothing."""
+    return os.environ.get("DATABASE_URL", "").strip()
 
 
 def url_for(parts: dict[str, str], database: str) -> str:
