@@ -29,12 +29,38 @@ def _stage(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("stage", metavar="N", help="the number of the stage: 0, 1, …")
 
 
+def _explore(parser: argparse.ArgumentParser) -> None:
+    _stage(parser)
+    parser.add_argument("--replicas", type=int, help="this many, instead of those of stage.toml")
+    parser.add_argument("--seconds", type=float, help="stop after so long, and say so")
+    parser.add_argument("--all", action="store_true",
+                        help="run every single schedule, not one for each class")
+
+
+def _replay(parser: argparse.ArgumentParser) -> None:
+    _stage(parser)
+    parser.add_argument("schedule", nargs="+", metavar="MOVE", help='such as "A..commit B.. A.."')
+    parser.add_argument("--everyone", default="", metavar="PROGRAM",
+                        help="what the replicas run, if not the stage's first program")
+    parser.add_argument("--isolation", default="read committed", metavar="LEVEL",
+                        choices=("read committed", "repeatable read", "serializable"))
+
+
+def _ladder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--quick", action="store_true", help="leave out the interleavings")
+
+
 def _notebooks(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these, such as 00-the-bug")
     parser.add_argument("--open", action="store_true", help="open JupyterLab instead")
 
 
 COMMANDS = {
+    "stage": Command("tell the story of stage N by running it", "lab.show.story:run", _stage),
+    "explore": Command("count the interleavings that break stage N", "lab.show.counting:explore",
+                       _explore),
+    "replay": Command("run one schedule of stage N", "lab.show.counting:replay", _replay),
+    "ladder": Command("run all stages against all scenarios", "lab.show.ladder:run", _ladder),
     "diff": Command("show what changed in the code from stage N-1 to N", "lab.show.diff:run", _stage),
     "notebooks": Command(
         "execute the notebooks and save their outputs", "lab.show.notebooks:run", _notebooks

@@ -79,6 +79,11 @@ class Process:
         self.answers += [json.loads(line) for line in lines]
 
     @property
+    def ready(self) -> bool:
+        """Whether it has started and can take orders."""
+        return self._channel is not None
+
+    @property
     def alive(self) -> bool:
         """Whether the operating system still runs it."""
         return self.popen.poll() is None

@@ -78,7 +78,7 @@ def ladder_table(cells: Mapping[tuple[int, str], str],
         table.add_column(f"{stage:02d}", no_wrap=True, min_width=5)
     different = 0
     for scenario in sorted({scenario for _, scenario in cells}, key=natural):
-        row = [Text(f"{scenario:<4}{(titles or {}).get(scenario, '')}")]
+        row = [Text(f"{scenario:<5}{(titles or {}).get(scenario, '')}")]
         for stage in stages:
             code = cells.get((stage, scenario), "")
             promised = (expected or {}).get((stage, scenario), code)

@@ -1,0 +1,160 @@
+"""The free engine: replicas as operating-system processes that run the stage's own script.
+
+Nothing holds them. They wake up by a compressed clock that all of them read, and their statements go
+through the gate only to be written down.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from lab.engine.history import Event, History
+from lab.engine.link import Link, Step
+from lab.engine.postgres import Database
+from lab.engine.recorder import Recorder
+from lab.engine.replica import ROOT
+from lab.engine.stepper import INCIDENT
+from lab.engine.wire import Gate
+from lab.errors import LabError
+from lab.world.clock import SharedClock
+
+__all__ = ["FreeRun"]
+
+SPEED = 120.0  # world seconds in a real one: replicas a minute apart wake up half a second apart
+FAST = 1200.0  # once every replica has had its turn and only the clock has to go on
+START_LIMIT = 30.0  # real seconds for a process to start, on a busy machine
+TURN_LIMIT = 15.0  # real seconds for a replica's turn after it is due
+
+
+class FreeRun:
+    """Replicas that wake up by themselves, one minute of the world's clock after another.
+
+    Args:
+        database: the run's own database.
+        folder: the stage folder; its worker.py is what every replica runs.
+        replicas: how many.
+        start: world time of the first wake-up (aware).
+        apart: world time from one replica's start to the next one's.
+        env: more environment for the replicas.
+        on_event: gets each event as it happens.
+
+    Use as a context manager: leaving it kills every process it started.
+    """
+
+    def __init__(self, database: Database, folder: Path, replicas: int = 3,
+                 start: datetime = INCIDENT, apart: timedelta = timedelta(minutes=1),
+                 env: Mapping[str, str] | None = None,
+                 on_event: Callable[[Event], None] = lambda event: None) -> None:
+        self.folder, self.start, self.apart, self.on_event = folder, start, apart, on_event
+        self.letters = [chr(ord("A") + index) for index in range(replicas)]
+        self.env = dict(env or {})
+        self._temporary = tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True)
+        self.clock = SharedClock(Path(self._temporary.name) / "clock")
+        self.record = Recorder(start)
+        self.gate = Gate(database.url)
+        self.gate.passing = True
+        self.gate.on_done = self._seen
+        self._lines: queue.SimpleQueue[tuple[str, str | None]] = queue.SimpleQueue()
+        self._said: dict[str, str] = {}
+        self._busy: set[str] = set()
+        self._turns: dict[str, int] = dict.fromkeys(self.letters, 0)
+        self.processes: dict[str, subprocess.Popen] = {}
+
+    def __enter__(self) -> FreeRun:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes.values():
+            process.kill()
+        for process in self.processes.values():
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
+        self.gate.close()
+        self._temporary.cleanup()
+
+    def run(self, until: timedelta = timedelta(minutes=19, seconds=30)) -> History:
+        """Let every replica have its turn, and the clock go on to `until` after the start.
+
+        Returns:
+            The history, complete when every replica had its turn and none ended by itself.
+
+        Raises:
+            LabError: a replica does not start.
+        """
+        self.clock.set(self.start - timedelta(minutes=1), 0)
+        for index, letter in enumerate(self.letters):
+            self._spawn(letter, self.start + index * self.apart)
+        self._until(lambda: self._said.keys() >= set(self.letters), START_LIMIT, "start")
+        self.clock.set(self.start - timedelta(seconds=5), SPEED)
+        turns = (len(self.letters) * self.apart).total_seconds() / SPEED + TURN_LIMIT
+        self._until(lambda: all(self._turns.values()), turns)
+        self.clock.set(self.now, FAST)
+        self._until(lambda: self.now >= self.start + until, until.total_seconds() / FAST + TURN_LIMIT)
+        self.record.history.complete = (all(self._turns.values()) and not self._busy
+                                        and all(p.poll() is None for p in self.processes.values()))
+        return self.record.history
+
+    @property
+    def now(self) -> datetime:
+        """The world's time."""
+        return self.clock.read().now().astimezone(self.start.tzinfo)
+
+    def _spawn(self, letter: str, wakes: datetime) -> None:
+        env = os.environ | self.env | {
+            "DATABASE_URL": self.gate.database_url(letter), "LAB_CLOCK": f"file:{self.clock.path}",
+            "LAB_START": wakes.isoformat(), "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1",
+            "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-m", "lab.engine.launch", str(os.getpid()),
+                   str(self.folder / "worker.py")]
+        process = subprocess.Popen(command, cwd=self.folder, env=env, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   encoding="utf-8", errors="replace")
+        self.processes[letter] = process
+        threading.Thread(target=self._listen, args=(letter, process), daemon=True).start()
+
+    def _listen(self, letter: str, process: subprocess.Popen) -> None:
+        for line in process.stdout:
+            self._lines.put((letter, line.rstrip()))
+        self._lines.put((letter, None))
+
+    def _until(self, done: Callable[[], bool], limit: float, what: str = "") -> None:
+        deadline = time.monotonic() + limit
+        while not done():
+            self.gate.pump(0.01)
+            while not self._lines.empty():
+                letter, line = self._lines.get()
+                if line is None and what:
+                    raise LabError(f"Replica {letter} did not {what}: "
+                                   f"{self._said.get(letter, 'it printed nothing')}.",
+                                   f"Run {self.folder.name}/worker.py by hand to see why.", code=1)
+                if line:
+                    self._said[letter] = line
+            if time.monotonic() > deadline:
+                if what:
+                    missing = ", ".join(sorted(set(self.letters) - self._said.keys()))
+                    raise LabError(f"Replica {missing} did not {what} within {limit:.0f} s.",
+                                   "Close other programs and try again.", code=1)
+                return
+
+    def _seen(self, link: Link, step: Step) -> None:
+        letter = link.replica
+        self.record.now = self.now
+        if letter not in self._busy:
+            self._busy.add(letter)
+            self.on_event(self.record.note(letter, "tick", "worker:tick"))
+        event = self.record.step(letter, step, step.outcome)
+        self.on_event(event)
+        if event.kind in ("commit", "rollback"):
+            self._busy.discard(letter)
+            self._turns[letter] += 1
+            self.on_event(self.record.note(letter, "end", "end"))

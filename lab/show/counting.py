@@ -1,0 +1,104 @@
+"""`make explore-N` and `make replay-N`: every interleaving counted, and one of them shown."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from lab.engine import schedule as schedules
+from lab.engine.explore import Result
+from lab.engine.postgres import server
+from lab.engine.schedule import Schedule
+from lab.judge.scenarios import READ_COMMITTED, Theatre, theatre
+from lab.judge.stage import stage
+from lab.show import tables, terminal
+
+__all__ = ["count", "explore", "replay"]
+
+LETTERS = "ABCDEFGH"
+SHOWN = 3  # failing schedules printed; the plainest ones
+
+
+def count(console: Console, scene: Theatre, entry: Mapping[str, Any], *, full: bool = False,
+          seconds: float | None = None, shown: int = 1) -> bool:
+    """Explore as an `[[explore]]` entry says, print the count, and compare with its promise.
+
+    Args:
+        entry: replicas, and optionally standing, everyone, roles, isolation, and
+            breaks ("all", "some" or "none" of the schedules).
+        full: run every single schedule.
+        seconds: stop after this much real time.
+        shown: how many failing schedules to print.
+    """
+    result = explored(console, scene, entry, full=full, seconds=seconds)
+    number, standing = scene.stage.number, entry.get("standing", ())
+    world = f", {' '.join('+' + name for name in standing)}" if standing else ""
+    console.print(Text.assemble(
+        f"{entry['replicas']} replicas{world}: ", (result.headline, "bold"),
+        f" interleavings break it ({_outcomes(result)}; {result.runs:,} runs, "
+        f"{result.seconds:.1f} s)"))
+    if not result.complete:
+        console.print(f"  Time is up. Every schedule with at most {result.preemptions} preemptions "
+                      "was tried.", highlight=False)
+    for finding in [f for f in result.findings if f.breaks][:shown]:
+        text = " ".join([*(f"+{name}" for name in standing), str(finding.schedule)])
+        console.print(f"  {finding.code}: make replay-{number} SCHEDULE=\"{text}\"",
+                      highlight=False, soft_wrap=True)
+    return not result.unknown and _kept(result, entry.get("breaks"))
+
+
+def explored(console: Console, scene: Theatre, entry: Mapping[str, Any], *, full: bool = False,
+             seconds: float | None = None) -> Result:
+    """Explore as an `[[explore]]` entry says, with a progress display."""
+    with terminal.meter(console, "exploring", unit="runs") as tell:
+        return scene.explore(
+            LETTERS[:entry["replicas"]], everyone=entry.get("everyone", ""),
+            roles=entry.get("roles"), isolation=entry.get("isolation", READ_COMMITTED),
+            standing=entry.get("standing", ()), reduce=not full, seconds=seconds,
+            on_progress=lambda runs, left, breaking: tell(
+                runs, f"{left:,} branches left, {breaking:,} ends break it"))
+
+
+def explore(args: argparse.Namespace) -> int:
+    """`explore N`: every interleaving of the stage; exit code 1 when the count is not as promised."""
+    console, found = terminal.screen(), stage(args.stage)
+    entries: Sequence[Mapping[str, Any]] = found.data.get("explore", ())
+    if args.replicas:
+        entries = [e for e in entries if e["replicas"] == args.replicas] or [
+            {"replicas": args.replicas}]
+    with server() as used, theatre(found, used) as scene:
+        kept = [count(console, scene, entry, full=args.all, seconds=args.seconds, shown=SHOWN)
+                for entry in entries]
+    return 0 if all(kept) else 1
+
+
+def replay(args: argparse.Namespace) -> int:
+    """`replay N "A.. B.."`: run one schedule, show it move by move, and judge it."""
+    from lab.show import picture, timeline
+
+    console, found = terminal.screen(), stage(args.stage)
+    planned = Schedule.parse(" ".join(args.schedule))
+    with server() as used, theatre(found, used) as scene:
+        stepper = scene.stepper(planned.letters or ["A"], args.everyone,
+                                isolation=args.isolation)
+        history = schedules.run(stepper, planned)
+        verdict = scene.judge(history)
+    console.print(terminal.transcript(history))
+    console.print(tables.verdict(verdict, history))
+    drawn = timeline.timeline(history, f"{found.name}: {planned}", verdict)
+    path, _ = picture.save(drawn, f"{found.number:02d}-replay")
+    console.print(f"Picture: {path}", highlight=False, soft_wrap=True)
+    return 0
+
+
+def _outcomes(result: Result) -> str:
+    return ", ".join(f"{code} ×{size:,}" for code, size in result.outcomes.most_common())
+
+
+def _kept(result: Result, promise: str | None) -> bool:
+    return {"all": result.breaking == result.total, "none": result.breaking == 0,
+            "some": 0 < result.breaking, None: True}[promise]

@@ -1,0 +1,114 @@
+"""`make stage-N`: the tale of a stage, told by running it.
+
+A tale is data (`[[tale]]` in stage.toml): what is said, what is run, and what must come out. The ways
+to run are in TELLERS; anything else names a scenario.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from lab.engine.free import FreeRun
+from lab.engine.history import History
+from lab.engine.postgres import Server, server
+from lab.judge.scenarios import Theatre, scenarios, theatre
+from lab.judge.stage import Stage, stage
+from lab.judge.verdict import Verdict, judge, read
+from lab.show import counting, phone, tables, terminal
+
+__all__ = ["Told", "run"]
+
+OUT = Path("out")
+
+
+class Told:
+    """A tale under way: the screen, the stage, and the means to run it.
+
+    The replicas of the stepped engine are started when the first part of the tale wants them.
+    """
+
+    def __init__(self, console: Console, stage: Stage, server: Server, theatre: Theatre) -> None:
+        self.console, self.stage, self.server, self.theatre = console, stage, server, theatre
+        self.pictures: list[Path] = []
+
+    def keep(self, name: str, title: str, history: History, verdict: Verdict) -> None:
+        """Save the history and its timeline under out/."""
+        from lab.show import picture, timeline  # drawing is slow to import, and comes last
+
+        history.save(OUT / f"{name}.jsonl")
+        drawn = timeline.timeline(history, title, verdict)
+        self.pictures.append(picture.save(drawn, name, OUT)[0])
+
+
+def run(args: argparse.Namespace) -> int:
+    """Tell a stage's tale; the exit code is 0 when all came out as promised, 1 when it did not."""
+    console = terminal.screen()
+    told_stage = stage(args.stage)
+    console.rule(f"{told_stage.name}: {told_stage.title}", align="left")
+    console.print(told_stage.data["story"], highlight=False)
+    kept = True
+    with server() as used, theatre(told_stage, used) as scene:
+        told = Told(console, told_stage, used, scene)
+        for part in told_stage.data["tale"]:
+            console.print(terminal.heading(part["say"]))
+            kept &= TELLERS.get(part["run"], tell_scenario)(told, part)
+    for path in told.pictures:
+        console.print(f"Picture: {path}", highlight=False, soft_wrap=True)
+    console.print("\n" + _next(told_stage), highlight=False)
+    return 0 if kept else 1
+
+
+def tell_scenario(told: Told, part: Mapping[str, Any]) -> bool:
+    """Run a scenario: its transcript, and what came out against the promise."""
+    scenario = scenarios(told.stage)[part["run"]]
+    outcome = told.theatre.play(scenario)
+    told.console.print(terminal.transcript(outcome.history))
+    told.console.print(terminal.result(outcome.code, outcome.expected))
+    told.console.print(tables.verdict(outcome.verdict, outcome.history))
+    told.keep(f"{told.stage.number:02d}-{scenario.name}",
+              f"{told.stage.name}, {scenario.name}: {scenario.title}",
+              outcome.history, outcome.verdict)
+    return outcome.as_promised
+
+
+def tell_free(told: Told, part: Mapping[str, Any]) -> bool:
+    """Let three real replicas live through it, and look at a member's phone afterwards."""
+    console, found = told.console, told.stage
+    with found.database(told.server) as database, database.connect() as conn:
+        with FreeRun(database, found.folder,
+                     on_event=lambda event: console.print(terminal.event_line(event))) as free:
+            history = free.run()
+            later = free.now
+        verdict = judge(read(conn, found.effects), history, found.effects)
+        console.print(phone.phone_of(conn, phone.third(conn), later))
+        paid = phone.paid(conn)
+    console.print(terminal.result(verdict.code, part["expect"]))
+    console.print(tables.verdict(verdict, history))
+    told.keep(f"{found.number:02d}-timeline", f"{found.name}: {found.title}", history, verdict)
+    from lab.show import picture, plots
+
+    told.pictures.append(picture.save(plots.duplicates(paid), f"{found.number:02d}-paid", OUT)[0])
+    return verdict.code == part["expect"]
+
+
+def tell_explore(told: Told, part: Mapping[str, Any]) -> bool:
+    """Count every interleaving of two replicas."""
+    wanted = [entry for entry in told.stage.data["explore"] if entry["replicas"] == 2]
+    return all([counting.count(told.console, told.theatre, entry) for entry in wanted])
+
+
+TELLERS: dict[str, Callable[[Told, Mapping[str, Any]], bool]] = {
+    "free": tell_free,
+    "explore": tell_explore,
+}
+
+
+def _next(found: Stage) -> str:
+    after = found.number + 1
+    return (f"Read {found.name}/README.md. Then: make explore-{found.number} · "
+            f"make diff-{after} · make stage-{after}")
