@@ -52,10 +52,10 @@ def run(args: argparse.Namespace) -> int:
 def _worst_case(console: Console, scene: Theatre,
                 entries: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
     """Of all schedules of two replicas, those that do not pay each winner once; in the worst world."""
-    worst = (0, 1)
+    counts = []
     for entry in entries:
         if entry["replicas"] == 2:
             result = counting.explored(console, scene, entry)
             wrong = sum(size for code, size in result.outcomes.items() if code not in ("1", "P"))
-            worst = max(worst, (wrong, result.total), key=lambda pair: pair[0] / pair[1])
-    return worst
+            counts.append((wrong, result.total))
+    return max(counts, key=lambda pair: (pair[0] / pair[1], pair[1]), default=(0, 0))

@@ -92,7 +92,7 @@ def ladder(cells: Mapping[tuple[int, str], str], expected: Mapping[tuple[int, st
         named = bool(titles)
         room = 0.55 if named else 0.73
         height = min(room, 0.13 * len(rows))
-        axes = figure.add_axes((0.155, 0.115 + room - height, 0.795, height))
+        axes = figure.add_axes((0.185, 0.115 + room - height, 0.79, height))
         used = set()
         for (stage, scenario), code in cells.items():
             x, y = columns.index(scenario), rows.index(stage)
