@@ -1,6 +1,9 @@
 """The notebooks: executed by the lab's own Python, and saved so that a second run changes nothing."""
 
 import argparse
+import os
+import signal
+import subprocess
 import sys
 
 import pytest
@@ -72,6 +75,34 @@ def test_a_cell_that_fails_leaves_the_file_as_it_was_and_says_what_failed(tmp_pa
     assert caught.value.what == "a.ipynb stopped: ZeroDivisionError: division by zero"
     assert caught.value.code == 1
     assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no signals to send to one process")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_stops_the_kernel_and_exits_with_130(tmp_path, number):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    waits = f"import threading, os\nopen({str(fifo)!r}, 'w').write(str(os.getpid()))\n"
+    path = notebook(tmp_path / "a.ipynb", waits + "threading.Event().wait()")
+    run = f"""
+from pathlib import Path
+from lab import cli
+from lab.show import notebooks
+notebooks.chosen = lambda names: [Path({str(path)!r})]
+raise SystemExit(cli.main(["notebooks"]))
+"""
+    running = subprocess.Popen(
+        [sys.executable, "-c", run], cwd=folders.ROOT, stderr=subprocess.PIPE, text=True
+    )
+    with running:
+        kernel = int(fifo.read_text())
+        running.send_signal(number)
+        assert running.communicate(timeout=30)[1].splitlines() == [
+            "Interrupted; everything that was started is stopped."
+        ]
+    assert running.returncode == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(kernel, 0)
 
 
 def test_an_unknown_name_lists_the_notebooks():

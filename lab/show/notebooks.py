@@ -5,8 +5,10 @@ The kernel is the Python that runs this, whatever kernels a user has installed e
 
 import argparse
 import asyncio
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -75,14 +77,15 @@ def execute(path: Path):
         The executed notebook, normalised (nothing is saved).
 
     Raises:
-        LabError: a cell raised an error or took longer than CELL_SECONDS.
+        LabError: a cell raised an error or took longer than CELL_SECONDS, or the kernel died.
+        KeyboardInterrupt: it was interrupted; the kernel is stopped.
     """
     try:
         import nbformat
         from jupyter_client import AsyncKernelManager
         from jupyter_client.kernelspec import KernelSpecManager
         from nbclient import NotebookClient
-        from nbclient.exceptions import CellExecutionError, CellTimeoutError
+        from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
     except ImportError as error:
         raise LabError(
             f"The notebooks need a package that is not installed ({error.name}).",
@@ -96,9 +99,17 @@ def execute(path: Path):
         )
         client = NotebookClient(notebook, km=kernel, timeout=CELL_SECONDS, record_timing=False)
         client.resources = {"metadata": {"path": str(path.parent)}}
+        interrupt = _Interrupt()
+        client.on_notebook_start = interrupt.listen
         try:
-            client.execute(env={**os.environ, "IPYTHONDIR": private})
-        except (CellExecutionError, CellTimeoutError) as error:
+            client.execute(
+                cleanup_kc=True,
+                stderr=subprocess.DEVNULL,  # of the kernel itself; what cells print is captured
+                env={**os.environ, "IPYTHONDIR": private},
+            )
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+            if interrupt.happened:
+                raise KeyboardInterrupt from None
             raise LabError(
                 f"{path.name} stopped: {_reason(error)}",
                 "Open it with `make notebook` and run that cell; the saved outputs are unchanged.",
@@ -108,9 +119,28 @@ def execute(path: Path):
     return notebook
 
 
+class _Interrupt:
+    """Cancels a run on Ctrl-C and SIGTERM, where nbclient would report that the kernel died."""
+
+    happened = False
+
+    async def listen(self, **_: object) -> None:
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+
+        def cancel() -> None:
+            self.happened = True
+            task.cancel()
+
+        with contextlib.suppress(NotImplementedError):  # Windows raises KeyboardInterrupt itself
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, cancel)
+
+
 def _reason(error) -> str:
     if name := getattr(error, "ename", ""):
         return f"{name}: {error.evalue}"
+    if type(error).__name__ == "DeadKernelError":
+        return "its kernel died."
     return f"a cell took longer than {CELL_SECONDS} s."
 
 
@@ -146,8 +176,9 @@ def chosen(names: list[str]) -> list[Path]:
 def run(args: argparse.Namespace) -> int:
     """Execute `args.names` (all when empty) and save them; or open JupyterLab with `args.open`."""
     if args.open:
+        as_root = ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []
         return subprocess.call(
-            [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1", "notebooks"],
+            [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1", *as_root, "notebooks"],
             cwd=folders.ROOT,
             env={**os.environ, "JUPYTER_PREFER_ENV_PATH": "1"},
         )
