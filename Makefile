@@ -73,10 +73,6 @@ notebooks: $(CORE) $(call extra,notebooks)  ## execute every notebook and save i
 test: $(CORE) $(call extra,$(TEST_EXTRAS))  ## run every test (PYTEST="-k word" to choose)
 	@$(PY) -m pytest $(PYTEST)
 
-.PHONY: bench
-bench: $(CORE)  ## measure the budgets on this machine
-	@$(LAB) bench
-
 .PHONY: doctor
 doctor: $(CORE)  ## which Postgres would be used, and what is wrong
 	@$(LAB) doctor

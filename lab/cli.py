@@ -61,10 +61,12 @@ COMMANDS = {
                        _explore),
     "replay": Command("run one schedule of stage N", "lab.show.counting:replay", _replay),
     "ladder": Command("run all stages against all scenarios", "lab.show.ladder:run", _ladder),
-    "diff": Command("show what changed in the code from stage N-1 to N", "lab.show.diff:run", _stage),
+    "diff": Command("show what changed from stage N-1 to N", "lab.show.diff:run", _stage),
     "notebooks": Command(
         "execute the notebooks and save their outputs", "lab.show.notebooks:run", _notebooks
     ),
+    "doctor": Command("say which Postgres is used, and what is wrong", "lab.show.care:doctor"),
+    "clean": Command("stop and delete what the lab left behind", "lab.show.care:clean"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The notebooks: executed by the lab's own Python, and saved so that a second run changes nothing."""
+"""The notebooks: executed by the lab's own Python, and saved so that a re-run changes nothing."""
 
 import argparse
 import os
@@ -12,8 +12,9 @@ from lab import folders
 from lab.errors import LabError
 from lab.show import notebooks
 
-nbformat = pytest.importorskip("nbformat", reason="needs the notebooks extra: make .venv/.notebooks")
-pytest.importorskip("nbclient", reason="needs the notebooks extra: make .venv/.notebooks")
+MISSING = "the notebooks extra is not installed: make .venv/.notebooks"
+nbformat = pytest.importorskip("nbformat", reason=MISSING)
+pytest.importorskip("nbclient", reason=MISSING)
 
 NOTEBOOKS = sorted((folders.ROOT / "notebooks").glob("*.ipynb"))
 CHANGING = """\

@@ -83,7 +83,7 @@ def install(lock):
 
 
 def main(names):
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - an older Python gets this far, to be told so
         say(
             f"Python 3.11 or newer is needed; this is {sys.version.split()[0]} ({sys.executable}).",
             "Name a newer one: make PYTHON=python3.12 …",

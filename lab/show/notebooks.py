@@ -28,7 +28,7 @@ CHANGING = (
     (re.compile(r"\b(PostgreSQL|Python|psycopg|SQLAlchemy) \d+(\.\d+)+"), r"\1 …"),
     (re.compile(r"\b(pid|PID) \d+"), r"\1 …"),
 )
-"""What differs from run to run: databases, addresses, ports, measured times, versions, processes."""
+"""What differs from run to run: databases, addresses, ports, times taken, versions, processes."""
 
 
 def normal_text(text: str) -> str:
