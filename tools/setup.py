@@ -54,7 +54,7 @@ def pip_command():
 def pip_install(lock):
     """Installs a lock with pip; --no-compile leaves byte code to the first import."""
     return run(
-        *pip_command(), "install", "-qq", "--disable-pip-version-check", "--no-compile",
+        *pip_command(), "install", "-qq", "--disable-pip-version-check", "--no-compile", "--no-warn-conflicts",
         "--require-hashes", "-r", lock,
     )  # fmt: skip
 
