@@ -53,10 +53,8 @@ def pip_command():
 
 def pip_install(lock):
     """Installs a lock with pip; --no-compile leaves byte code to the first import."""
-    return run(
-        *pip_command(), "install", "-qq", "--disable-pip-version-check", "--no-compile", "--no-warn-conflicts",
-        "--require-hashes", "-r", lock,
-    )  # fmt: skip
+    options = ["-qq", "--disable-pip-version-check", "--no-compile", "--no-warn-conflicts"]
+    return run(*pip_command(), "install", *options, "--require-hashes", "-r", lock)
 
 
 def find_uv():
