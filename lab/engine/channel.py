@@ -27,6 +27,7 @@ class Channel:
         self.sock, self.on_data, self.on_close = sock, on_data, on_close
         self._selector = selector
         self._out = bytearray()
+        self._ending = False
         sock.setblocking(False)
         if sock.family != getattr(socket, "AF_UNIX", None):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -54,6 +55,8 @@ class Channel:
             self._out.clear()
             self._selector.modify(self.sock, selectors.EVENT_READ, self)
             self.send(data)
+            if self._ending and not self._out:
+                self.close()
         if events & selectors.EVENT_READ and self.sock.fileno() >= 0:
             self._read()
 
@@ -72,6 +75,13 @@ class Channel:
             if not (isinstance(self.sock, ssl.SSLSocket) and self.sock.fileno() >= 0
                     and self.sock.pending()):
                 return
+
+    def end(self) -> None:
+        """Close it once everything is sent; what still arrives is thrown away."""
+        self.on_data = self.on_close = lambda *_: None
+        self._ending = True
+        if not self._out:
+            self.close()
 
     def lost(self) -> None:
         """The other side is gone."""

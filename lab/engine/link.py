@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import time
 from collections import deque
@@ -11,11 +12,22 @@ from selectors import BaseSelector
 from typing import Protocol
 
 from lab.engine.channel import Channel
-from lab.engine.protocol import GSS_REQUEST, SSL_REQUEST, ClientStream, Reply, Segment, ServerStream
+from lab.engine.protocol import (
+    GSS_REQUEST,
+    SSL_REQUEST,
+    ClientStream,
+    Reply,
+    Segment,
+    ServerStream,
+    Strange,
+    without_binding,
+)
 
 __all__ = ["Link", "Step"]
 
-_BOOL, _INTEGERS = 16, (20, 21, 23)
+SKIPPED = ("25P02", "skipped: an earlier statement of its pipeline failed")
+GONE = ("08006", "the connection was closed")
+_UNLOCK = b"Q\0\0\0\x25SELECT pg_advisory_unlock_all()\0"
 
 
 @dataclass
@@ -59,13 +71,17 @@ class Keeper(Protocol):
     passing: bool
 
     def connect_upstream(self) -> socket.socket: ...
-    def arrived(self, link: Link) -> None: ...
     def finished(self, link: Link, step: Step) -> None: ...
     def forget(self, link: Link) -> None: ...
+    def strange(self, link: Link, data: bytes) -> None: ...
 
 
 class Link:
-    """One connection of a replica: the client's socket and the server's."""
+    """One connection of a replica: the client's socket and the server's.
+
+    Raises:
+        OSError: the server cannot be reached.
+    """
 
     def __init__(self, gate: Keeper, replica: str, client: socket.socket) -> None:
         self.gate, self.replica = gate, replica
@@ -74,13 +90,18 @@ class Link:
         self.held: Step | None = None
         self.running: Step | None = None
         self.closed = False
+        self.beyond_read_committed = False
+        self.asked = False  # the answers to come are to the bench's own question
         self._queue: deque[Segment] = deque()
         self._answers = 0  # ReadyForQuery messages still to come
-        self._copying = False
-        self._type = 0
+        self._copying = self._copied = False  # the client sends the data of a COPY; it said the end
+        self._skipping = False  # the server skips everything up to the next Sync
+        self._column = (0, 0)
         self._from_client, self._from_server = ClientStream(), ServerStream()
+        upstream = gate.connect_upstream()
+        self._over_tls = isinstance(upstream, ssl.SSLSocket)
         self.client = Channel(gate.selector, client, self._client_sent, self.close)
-        self.server = Channel(gate.selector, gate.connect_upstream(), self._server_sent, self.close)
+        self.server = Channel(gate.selector, upstream, self._server_sent, self.close)
 
     def release(self) -> Step:
         """Let the held step go to the server; returns it."""
@@ -90,6 +111,9 @@ class Link:
         step.released = time.monotonic()
         step.left = 0 if step.segment.syncs else step.segment.executes
         self._forward(step.segment)
+        if self._skipping and not step.segment.syncs:
+            step.error = SKIPPED
+            self._finish(step)
         return step
 
     def cut_before(self) -> Step:
@@ -101,21 +125,41 @@ class Link:
         self.close()
         return step
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way on it, not even a transaction."""
+        return bool(self.pid) and self.status == "I" and not (
+            self.held or self.running or self._answers or self._queue)
+
+    def unlock(self) -> None:
+        """Let go of the session's advisory locks; the client, which is idle, does not notice."""
+        self.asked = True
+        self._answers += 1
+        self.server.send(_UNLOCK)
+
     def close(self) -> None:
         """Close both sides. What the server has received it still carries out."""
         if not self.closed:
-            self.closed = True
-            self.held = None
-            self.client.close()
+            self.closed, self.asked, self.held = True, False, None
+            self.client.end()
             self.server.close()
             self.gate.forget(self)
+            if step := self.running:
+                step.error = step.error or GONE
+                self._finish(step)
 
     def _client_sent(self, data: bytes) -> None:
-        for segment in self._from_client.feed(data):
+        try:
+            segments = self._from_client.feed(data)
+        except Strange:
+            self.gate.strange(self, data)
+            return self.close()
+        for segment in segments:
+            self.beyond_read_committed |= segment.beyond_read_committed
             if segment.kind == "startup":
                 self._startup(segment)
             elif self._copying:
-                self.server.send(segment.data)
+                self._copy(segment)
             else:
                 self._queue.append(segment)
         self._advance()
@@ -127,15 +171,26 @@ class Link:
         else:
             self.server.send(segment.data)
 
+    def _copy(self, segment: Segment) -> None:
+        """Data of a COPY, and what ends it: in the extended protocol that is a second Sync.
+
+        The first one, which came with the COPY itself, is skipped by the server.
+        """
+        self.server.send(segment.data)
+        kind, step = segment.data[:1], self.running
+        if kind in (b"c", b"f"):
+            self._copied = True
+            self._copying = not (step and step.segment.simple)
+        elif kind == b"S" and (self._copied or (step and step.error)):
+            self._copying = False
+
     def _advance(self) -> None:
-        while self._queue and not (self.held or self.running or self._answers):
+        while self._queue and not (self.held or self.running or self._answers or self.closed):
             segment = self._queue.popleft()
-            if segment.kind == "step" and not self.gate.passing:
+            if segment.kind == "step" and not self._skipping:
                 self.held = Step(segment, in_transaction=self.status != "I")
-                self.gate.arrived(self)
-            elif segment.kind == "step":
-                self.held = Step(segment, in_transaction=self.status != "I")
-                self.release()
+                if self.gate.passing:
+                    self.release()
             else:
                 self._forward(segment)
 
@@ -145,8 +200,8 @@ class Link:
 
     def _server_sent(self, data: bytes) -> None:
         replies = self._from_server.feed(data)
-        if not (self.running and self.running.cut):
-            self.client.send(data)
+        if not (self.asked or (self.running and self.running.cut)):
+            self.client.send(without_binding(data) if self._over_tls and not self.pid else data)
         for reply in replies:
             self._note(reply)
         self._advance()
@@ -156,20 +211,23 @@ class Link:
         if kind == b"K":
             self.pid = reply.pid
         elif kind == b"Z":
-            self.status, self._copying = reply.status, False
+            self.status = reply.status
+            self._copying = self._skipping = self.asked = False
             self._answers = max(0, self._answers - 1)
             if step and step.segment.syncs:
                 self._finish(step)
         elif kind in (b"G", b"W"):
-            self._copying = True
-        elif step is None:
+            self._copying, self._copied = True, False
+        elif kind == b"E" and not self._answers:
+            self._skipping = True
+        if step is None:
             return
-        elif kind == b"T":
-            self._type = reply.lone_type
+        if kind == b"T":
+            self._column = reply.lone_column
         elif kind == b"D":
-            if step.value is None and self._type in (_BOOL, *_INTEGERS):
-                step.value = _value(self._type, reply.lone_value)
-            self._type = 0
+            if step.value is None and self._column[0]:
+                step.value = reply.lone_value(self._column)
+            self._column = (0, 0)
         elif kind in (b"C", b"E", b"I", b"s"):
             if kind == b"C":
                 step.tags.append(reply.tag)
@@ -185,11 +243,3 @@ class Link:
         self.gate.finished(self, step)
         if step.cut:
             self.close()
-
-
-def _value(type_oid: int, raw: bytes | None) -> bool | int | None:
-    if raw is None:
-        return None
-    if type_oid == _BOOL:
-        return raw in (b"t", b"\x01")
-    return int(raw) if raw.isdigit() else None

@@ -3,6 +3,7 @@
 Bytes go through unchanged. A client's messages are gathered into segments, each of which ends where
 the client hands the turn to the server (Query, FunctionCall, Sync or Flush). A segment that executes
 something is a *step*; one that only prepares, or that is start-up chatter of a driver, passes.
+Statements are read only as far as that takes; one that cannot be told for chatter is a step.
 
 Source: PostgreSQL documentation, "Frontend/Backend Protocol", Message Formats.
 """
@@ -13,20 +14,28 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-__all__ = ["ClientStream", "Reply", "Segment", "ServerStream"]
+__all__ = ["ClientStream", "Reply", "Segment", "ServerStream", "Strange", "without_binding"]
 
 SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
+BOOL, INTEGERS = 16, (20, 21, 23)  # type OIDs (pg_type.dat)
+LONGEST_STARTUP, LONGEST = 10_000, 0x3FFFFFFF  # Postgres itself accepts no more (pqcomm.h)
+FRONTEND = frozenset(b"BCDEFHPQSXcdfp")  # the types of message that a client may send
 
 # What passes without the schedule's say: it touches no table and decides nothing.
 _CHATTER = re.compile(
-    r"""^\s*(?: BEGIN\b | START\s+TRANSACTION\b | SET\b | RESET\b | SHOW\b | DEALLOCATE\b | DISCARD\b
-      | CLOSE\b | $
+    r"""\s*(?: (?: BEGIN | START\s+TRANSACTION | SET | RESET | SHOW | DEALLOCATE | DISCARD | CLOSE )\b
+      | (?= ;?\s*$ )
       | SELECT\s+(?:pg_catalog\.)?(?:version|current_schema|current_database|set_config
                  |pg_is_in_recovery)\s*\(
-      | SELECT\b(?!.*\b(?:pg_\w*advisory\w*|lo_\w+)\s*\()[^;]*?\bFROM\s+pg_(?:catalog\.pg_)?
-                 (?:type|range|attribute|class|namespace|settings)\b
+      | SELECT\b(?!.*\b(?:pg_\w*advisory\w*|lo_\w+)\s*\()(?:(?!\bFROM\b)[^;])*
+                 \bFROM\s+pg_(?:catalog\.pg_)?(?:type|range|attribute|class|namespace|settings)\b
       | WITH\s+RECURSIVE\s+typeinfo_tree\b
-      )""", re.I | re.X | re.S)
+      )[^;]*;?\s*$""", re.I | re.X | re.S)
+_BEYOND = re.compile(rb"REPEATABLE\\?\s+READ|SERIALIZABLE", re.I)
+
+
+class Strange(Exception):
+    """What came is no message of the protocol."""
 
 
 @dataclass
@@ -54,9 +63,23 @@ class Segment:
         """The statements as one text, as the history shows them."""
         return "; ".join(self.statements)
 
+    @property
+    def simple(self) -> bool:
+        """Whether it is a Query message: one that needs no Sync."""
+        return self.data[:1] == b"Q"
+
+    @property
+    def beyond_read_committed(self) -> bool:
+        """Whether it may ask for a higher isolation level than Postgres's default."""
+        return _BEYOND.search(self.data) is not None
+
 
 class ClientStream:
-    """Splits what a client sends into segments. Feed it packets of any size."""
+    """Splits what a client sends into segments. Feed it packets of any size.
+
+    Raises:
+        Strange: (from `feed`) what came is no message of the protocol.
+    """
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -79,6 +102,12 @@ class ClientStream:
             if len(self._buffer) < head:
                 return None
             (length,) = struct.unpack_from("!I", self._buffer, head - 4)
+            if self._started:
+                fits = 4 <= length <= LONGEST and self._buffer[0] in FRONTEND
+            else:
+                fits = 8 <= length <= LONGEST_STARTUP
+            if not fits:
+                raise Strange(bytes(self._buffer[:20]))
             total = length + head - 4
             if len(self._buffer) < total:
                 return None
@@ -159,17 +188,22 @@ class Reply:
         return struct.unpack_from("!I", self.body)[0]
 
     @property
-    def lone_type(self) -> int:
-        """Type OID of the only column of a RowDescription; 0 when it has more than one."""
+    def lone_column(self) -> tuple[int, int]:
+        """Type OID and format (0 text, 1 binary) of a RowDescription's only column, or zeros."""
         if struct.unpack_from("!H", self.body)[0] != 1:
-            return 0
-        return struct.unpack_from("!I", self.body, self.body.index(b"\0", 2) + 7)[0]
+            return 0, 0
+        at = self.body.index(b"\0", 2)
+        return struct.unpack_from("!I", self.body, at + 7)[0], self.body[at + 18]
 
-    @property
-    def lone_value(self) -> bytes | None:
-        """The only column of a DataRow; None when it is NULL."""
+    def lone_value(self, column: tuple[int, int]) -> bool | int | None:
+        """The only column of a DataRow, if it is a boolean or an integer."""
         (size,) = struct.unpack_from("!i", self.body, 2)
-        return None if size < 0 else self.body[6:6 + size]
+        raw = self.body[6:6 + size]
+        if size < 0 or column[0] not in (BOOL, *INTEGERS):
+            return None
+        if column[0] == BOOL:
+            return raw in (b"t", b"\1")
+        return int.from_bytes(raw, "big", signed=True) if column[1] else int(raw)
 
 
 class ServerStream:
@@ -194,3 +228,18 @@ class ServerStream:
             at += 1 + length
         del buffer[:at]
         return replies
+
+
+def without_binding(data: bytes) -> bytes:
+    """An authentication request of a server behind TLS, as a client without TLS can take it.
+
+    Args:
+        data: what the server sent. If it starts with AuthenticationSASL, the mechanisms that bind to
+            the TLS channel (-PLUS) are left out: libpq refuses them on a connection without TLS.
+    """
+    if data[:1] != b"R" or data[5:9] != b"\0\0\0\x0a":
+        return data
+    (length,) = struct.unpack_from("!I", data, 1)
+    kept = [name for name in data[9:1 + length].split(b"\0") if name and not name.endswith(b"-PLUS")]
+    body = data[5:9] + b"".join(name + b"\0" for name in kept) + b"\0"
+    return b"R" + struct.pack("!I", len(body) + 4) + body + data[1 + length:]

@@ -1,7 +1,9 @@
 """The wire: a proxy between each replica and Postgres that holds every statement until it is released.
 
 It knows the framing of the protocol (`lab.engine.protocol`), not its meaning: bytes go through as they
-came. One thread, one loop: the caller pumps it (`Gate.pump`) and looks at the links between pumps.
+came. Two answers are the gate's own: it declines encryption, which its loopback does not need, and
+leaves out the login methods that need it. One thread, one loop: the caller pumps it (`Gate.pump`) and
+looks at the links between pumps.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ import socket
 import ssl
 import struct
 from collections.abc import Callable
-from urllib.parse import parse_qs, unquote, urlsplit, urlunsplit
 
+from lab.engine import target
 from lab.engine.channel import Channel
 from lab.engine.link import Link, Step
 from lab.engine.protocol import SSL_REQUEST
@@ -27,8 +29,9 @@ class Gate:
     Args:
         url: Postgres URL of the database that the replicas shall reach (with password).
 
-    While `passing` is true nothing is held: statements are only noted. `on_step` and `on_done` are
-    called as steps arrive and as they finish.
+    While `passing` is true nothing is held: statements are only noted. `on_done` is called as steps
+    finish, `on_close` as connections end. `odd` says which replica sent what is no message of the
+    protocol; its connection is closed then.
     """
 
     def __init__(self, url: str) -> None:
@@ -36,8 +39,10 @@ class Gate:
         self.selector = selectors.DefaultSelector()
         self.links: list[Link] = []
         self.passing = False
-        self.on_step: Callable[[Link], None] = lambda link: None
+        self.odd = ""
         self.on_done: Callable[[Link, Step], None] = lambda link, step: None
+        self.on_close: Callable[[Link], None] = lambda link: None
+        self._server = target.parse(url)
         self._addresses: dict[str, tuple[str, int]] = {}
         self._listeners: list[socket.socket] = []
 
@@ -54,17 +59,18 @@ class Gate:
         if replica not in self._addresses:
             self._addresses[replica] = self.listen(lambda sock: self._accept(replica, sock))
         host, port = self._addresses[replica]
-        parts = urlsplit(self.url)
-        user = parts.netloc.rpartition("@")[0]
-        query = "&".join(p for p in parts.query.split("&") if p and not p.startswith("ssl"))
-        return urlunsplit((parts.scheme, f"{user}@{host}:{port}" if user else f"{host}:{port}",
-                           parts.path, query, ""))
+        parts = {name: value for name, value in self._server.items()
+                 if not name.startswith(("ssl", "gss", "host", "channel_binding"))}
+        return target.url_for(parts | {"host": host, "port": str(port)}, parts.get("dbname", ""))
 
     def connect_upstream(self) -> socket.socket:
         """A connection to the server itself, over TLS where the URL's sslmode asks and it can."""
-        parts = urlsplit(self.url)
-        host, port = unquote(parts.hostname or "127.0.0.1"), parts.port or 5432
-        mode = parse_qs(parts.query).get("sslmode", ["prefer"])[0]
+        host, port = self._server.get("host", "127.0.0.1"), int(self._server.get("port", 5432))
+        mode = self._server.get("sslmode", "prefer")
+        if host.startswith("/"):
+            sock = socket.socket(socket.AF_UNIX)
+            sock.connect(f"{host}/.s.PGSQL.{port}")
+            return sock
         sock = socket.create_connection((host, port), timeout=10)
         if mode in ("disable", "allow") or (mode == "prefer" and host in ("127.0.0.1", "localhost")):
             return sock
@@ -96,10 +102,6 @@ class Gate:
         """The open links of a replica, oldest first."""
         return [link for link in self.links if link.replica == replica]
 
-    def arrived(self, link: Link) -> None:
-        """A step is held on this link."""
-        self.on_step(link)
-
     def finished(self, link: Link, step: Step) -> None:
         """A step on this link has had its last answer."""
         self.on_done(link, step)
@@ -107,6 +109,11 @@ class Gate:
     def forget(self, link: Link) -> None:
         """A link was closed."""
         self.links.remove(link)
+        self.on_close(link)
+
+    def strange(self, link: Link, data: bytes) -> None:
+        """What came on this link is no message of the protocol."""
+        self.odd = self.odd or f"Replica {link.replica} sent what is no Postgres message: {data[:20]!r}"
 
     def close(self) -> None:
         """Close every link and every port."""
