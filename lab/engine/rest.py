@@ -41,7 +41,7 @@ class Rest:
         self.waits = Waits(monitor)
         self.record = Recorder(now)
         self._done: list[tuple[Link, Step]] = []
-        gate.on_done = self._step_done
+        gate.on_done, gate.on_close = self._step_done, self._closed
 
     @property
     def history(self) -> History:
@@ -60,7 +60,8 @@ class Rest:
             mover: the replica that was moved; its events come first.
 
         Raises:
-            LabError: a replica is not at rest after 10 s, or its process ended by itself.
+            LabError: a replica is not at rest after 10 s, its process ended by itself, its code cannot
+                be run at all, or it sent what is no message of Postgres's protocol.
         """
         waited = {r.letter for r in self.replicas.values() if r.waits_for}
         for letter in waited:
@@ -76,6 +77,9 @@ class Rest:
                     self._ask_who_waits(asking)
                 for replica in busy:
                     self._check_alive(replica)
+            if self.gate.odd:
+                raise LabError(f"{self.gate.odd}.\n{self.situation()}",
+                               "Only clients of Postgres may connect to DATABASE_URL.", code=1)
             if any(r.process and not r.process.ready for r in busy):
                 deadline = max(deadline, began + START_LIMIT)
             if time.monotonic() > deadline:
@@ -154,10 +158,14 @@ class Rest:
                 "Run the stage's file by hand to see the whole error.", code=1)
 
     def _step_done(self, link: Link, step: Step) -> None:
-        if step.cut:
-            self._mourn(self.replicas[link.replica], link)
-        if not self.gate.passing:
+        replica = self.replicas.get(link.replica)
+        if replica and not replica.dead and not self.gate.passing:
             self._done.append((link, step))
+
+    def _closed(self, link: Link) -> None:
+        # Its backend may live on for a moment, with its transaction and its locks.
+        if link.pid and link.replica in self.replicas:
+            self.replicas[link.replica].ghosts.add(link.pid)
 
     def _write_down(self, mover: str) -> None:
         done, self._done = self._done, []
@@ -175,12 +183,13 @@ class Rest:
 
     def _end(self, replica: Replica, answer: dict) -> None:
         replica.finished = True
+        if answer["end"] == "unusable":
+            raise LabError(f"Replica {replica.letter} cannot run {replica.program.call}: "
+                           f"{answer['message']}\n{self.situation()}",
+                           "Correct the stage's file; running it by hand shows the whole error.",
+                           code=1)
         outcome = "ok"
         if answer["end"] == "error":
             outcome = f"error: {answer['error']} {answer['message']}"
         self.record.note(replica.letter, "end", "end", outcome, detail={
             key: answer[key] for key in ("value", "line") if answer.get(key) not in (None, "")})
-
-    def _mourn(self, replica: Replica, link: Link) -> None:
-        if link.pid:
-            replica.ghosts.add(link.pid)

@@ -72,6 +72,7 @@ class Stepper(Rest):
     def reset(self) -> None:
         """Back to the beginning: seed rows, clock, empty history, every replica alive and idle."""
         self.drain()
+        self._tidy()
         for replica in self.replicas.values():
             replica.forget_run()
             if replica.dead or not replica.process.alive:
@@ -95,7 +96,8 @@ class Stepper(Rest):
             if link.held:
                 link.release()
         while waiting := [r for r in self.replicas.values() if r.under_way]:
-            self.gate.pump(0.02)
+            if not self.gate.pump(0.02):
+                self._tidy()
             for replica in waiting:
                 if replica.process.answers or not replica.process.alive:
                     replica.process.answers.clear()
@@ -108,6 +110,18 @@ class Stepper(Rest):
                     self.waits.terminate(replica.ghosts)
                 replica.ghosts &= self.waits.alive(replica.ghosts)
         self.gate.passing = False
+
+    def _tidy(self) -> None:
+        """Take from idle sessions what would outlast the run: open transactions, advisory locks."""
+        for replica in self.replicas.values():
+            if not (replica.under_way or replica.dead) and any(
+                    link.status != "I" for link in self.gate.of(replica.letter)):
+                self._lose_process(replica)
+        idle = {link.pid: link for link in self.gate.links if link.idle}
+        for pid in self.waits.locking(idle):
+            idle[pid].unlock()
+        while any(link.asked for link in self.gate.links):
+            self.gate.pump(0.02)
 
     def cast(self, programs: Mapping[str, Program],
              conditions: Mapping[str, list[str]] | None = None) -> None:
@@ -158,7 +172,6 @@ class Stepper(Rest):
         where = "before" if before else "after"
         self.record.note(letter, "cut", f"{where} {label(link.held.text)}", "cut")
         if before:
-            self._mourn(replica, link)
             link.cut_before()
         else:
             replica.moved = link.release()
@@ -224,7 +237,6 @@ class Stepper(Rest):
         process.kill()
         replica.frozen, replica.moved, replica.waiting_seq = False, None, None
         for link in self.gate.of(replica.letter):
-            self._mourn(replica, link)
             link.close()
 
     def _replica(self, letter: str) -> Replica:

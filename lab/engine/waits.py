@@ -36,6 +36,12 @@ class Waits:
             "SELECT pid FROM pg_stat_activity WHERE pid = ANY(%s)", (list(pids),))
         return {pid for pid, in rows.fetchall()}
 
+    def locking(self, pids: Iterable[int]) -> set[int]:
+        """The backends among these that hold an advisory lock."""
+        rows = self.connection.execute(
+            "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND pid = ANY(%s)", (list(pids),))
+        return {pid for pid, in rows.fetchall()}
+
     def terminate(self, pids: Iterable[int]) -> None:
         """End these backends; what they had open is rolled back."""
         self.connection.execute(

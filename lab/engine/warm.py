@@ -51,11 +51,19 @@ def _enter(folder: str, env: dict[str, str]) -> None:
 
 def _run(call: str, args: list, kwargs: dict) -> dict:
     try:
-        value = _find(call)(*map(_decode, args), **{k: _decode(v) for k, v in kwargs.items()})
+        function = _find(call)
+        args, kwargs = [_decode(a) for a in args], {k: _decode(v) for k, v in kwargs.items()}
+    except BaseException as error:  # the stage's own module, as it is imported
+        traceback.print_exc()
+        return {"end": "unusable", "message": f"{type(error).__name__}: {error}"}
+    try:
+        value = function(*args, **kwargs)
         return {"end": "ok", "value": value if isinstance(value, (bool, int, str)) else None}
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        return {"end": "ok" if code == 0 else "exit", "value": code}
+        if code:
+            return {"end": "error", "error": "SystemExit", "message": str(stop.code)}
+        return {"end": "ok"}
     except BaseException as error:  # whatever the stage raises is an outcome, and reported as one
         traceback.print_exc()
         origin = getattr(error, "orig", None) or error
