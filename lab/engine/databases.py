@@ -47,7 +47,7 @@ def others(admin: psycopg.Connection) -> int:
         ).fetchone()[0]
         if not count:
             break
-        time.sleep(0.005)
+        time.sleep(0.005)  # polls: a backend tells nobody that it has ended
     return count
 
 
@@ -124,4 +124,4 @@ def _vacate(admin: psycopg.Connection, name: str) -> None:
         ).fetchone()[0]
         if not ended:
             break
-        time.sleep(0.002)
+        time.sleep(0.002)  # polls: a backend tells nobody that it has ended

@@ -203,9 +203,9 @@ def server() -> Iterator[Server]:
             with gate(), suppress(psycopg.OperationalError):  # it is gone; the next one sweeps
                 if databases.leave(admin):
                     databases.sweep(admin, keep=used.templates if kind == "embedded" else ())
-                if kind == "embedded" and not databases.others(admin):
-                    admin.close()
-                    embedded.stop()
+                    if kind == "embedded" and not databases.others(admin):
+                        admin.close()
+                        embedded.stop()
 
 
 def _run(script: Path, conn: psycopg.Connection) -> None:

