@@ -1,5 +1,6 @@
 """`doctor` says what a lesson would run into; `clean` takes away what killed commands left."""
 
+import sys
 from pathlib import Path
 
 import psycopg
@@ -57,7 +58,7 @@ def test_doctor_says_the_same_as_the_command_that_fails(fault, foreign_server, m
         monkeypatch.setattr(target, "version", lambda conn: 130014)
     if fault in ("kind", "docker"):
         monkeypatch.setenv("LAB_POSTGRES", fault)
-        monkeypatch.setitem(__import__("sys").modules, "testcontainers.postgres", None)
+        monkeypatch.setitem(sys.modules, "testcontainers.community.postgres", None)
     with pytest.raises(LabError) as caught, server():
         pass
     last = doctor()[-1]

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import types
 from contextlib import ExitStack
 
 import psycopg
@@ -232,7 +233,7 @@ def test_a_missing_wheel_is_said_to_be_missing(home, monkeypatch):
 
 def test_a_missing_docker_package_is_said_to_be_missing(monkeypatch):
     monkeypatch.setenv("LAB_POSTGRES", "docker")
-    monkeypatch.setitem(sys.modules, "testcontainers.postgres", None)
+    monkeypatch.setitem(sys.modules, "testcontainers.community.postgres", None)
     assert "tools/setup.py docker" in fails("testcontainers is not installed")[1]
 
 
@@ -241,6 +242,44 @@ def test_a_docker_that_does_not_answer_is_said_not_to(monkeypatch):
     monkeypatch.setenv("LAB_POSTGRES", "docker")
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
     assert "Start Docker" in fails(f"Docker does not run {docker.IMAGE}")[1]
+
+
+def test_a_container_is_asked_for_and_stopped_as_testcontainers_would_have_it(
+    foreign_server, monkeypatch
+):
+    """Stands in for testcontainers, since few machines that run the tests have Docker."""
+    calls = []
+
+    class PostgresContainer:
+        def __init__(self, image, password, driver):
+            calls.append(("image", image, len(password)))
+
+        def with_command(self, command):
+            calls.append(("command", command))
+            return self
+
+        def start(self):
+            calls.append(("start",))
+
+        def get_connection_url(self):
+            return foreign_server.url()
+
+        def stop(self):
+            calls.append(("stop",))
+
+    module = types.SimpleNamespace(PostgresContainer=PostgresContainer)
+    monkeypatch.setitem(sys.modules, "testcontainers", types.SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "testcontainers.community", types.SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "testcontainers.community.postgres", module)
+    monkeypatch.setenv("LAB_POSTGRES", "docker")
+    monkeypatch.setenv("LAB_POSTGRES_IMAGE", "postgres:16")
+    with server() as used, used.database(COMMUNITY):
+        assert used.kind == "docker"
+        assert used.described.endswith("(Docker)")
+        assert calls[-1] == ("start",)
+    assert calls[0] == ("image", "postgres:16", 32)
+    assert "wal_level=logical" in calls[1][1]
+    assert calls[-1] == ("stop",)
 
 
 def test_a_script_with_an_error_is_named_and_leaves_no_template(home, tmp_path):

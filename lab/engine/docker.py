@@ -1,6 +1,7 @@
 """A Postgres in a Docker container, for whoever asks with LAB_POSTGRES=docker."""
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,7 +22,7 @@ def container() -> Iterator[str]:
         LabError: the package is missing, or Docker does not answer or does not start the image.
     """
     try:
-        from testcontainers.postgres import PostgresContainer
+        from testcontainers.community.postgres import PostgresContainer
     except ImportError:
         raise LabError(
             "LAB_POSTGRES is docker, but the package testcontainers is not installed.",
@@ -29,11 +30,15 @@ def container() -> Iterator[str]:
         ) from None
     image = os.environ.get("LAB_POSTGRES_IMAGE") or IMAGE
     settings = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
+    # A password that nobody knows: Docker publishes the port on all the machine's addresses.
+    secret = secrets.token_hex(16)
     try:
-        running = PostgresContainer(image, driver=None).with_command(f"postgres {settings}").start()
+        running = PostgresContainer(image, password=secret, driver=None)
+        running.with_command(f"postgres {settings}").start()
     except Exception as error:  # testcontainers lets through whatever docker and requests raise
+        said = (str(error).strip() or type(error).__name__).splitlines()[-1].rstrip(".")
         raise LabError(
-            f"Docker does not run {image}: {str(error).strip().splitlines()[-1]}.",
+            f"Docker does not run {image}: {said}.",
             "Start Docker and check the image's name, or unset LAB_POSTGRES to use the embedded"
             " server.",
         ) from None
