@@ -9,7 +9,8 @@ from lab.engine.postgres import server
 from lab.errors import LabError
 from lab.world import community
 from lab.world.clock import MX
-from lab.world.community import SCHEMA, SEED, Base, Member, Notification, TokenTransaction
+from lab.world.community import Base, Member, Notification, TokenTransaction
+from lab.world.conditions import SCHEMA, SEED, conditions
 
 INCIDENT = datetime(2026, 5, 29, 18, tzinfo=MX)
 TYPES = {"BIGINT": "bigint", "INTEGER": "integer", "TEXT": "text", "BOOLEAN": "boolean",
@@ -144,10 +145,10 @@ def test_without_a_database_url_the_remedy_is_said(monkeypatch):
         community.open_session()
 
 
-@pytest.mark.parametrize("name", sorted(community.conditions()))
+@pytest.mark.parametrize("name", sorted(conditions()))
 def test_every_condition_changes_the_seeded_world_or_undoes_one_that_does(db, name):
     undoes = {"heal-member": "poison-member", "section-back": "no-section"}
-    scripts = community.conditions()
+    scripts = conditions()
     for statement in scripts.get(undoes.get(name, ""), []):
         db.execute(text(statement))
     assert all(db.execute(text(statement)).rowcount == 1 for statement in scripts[name])

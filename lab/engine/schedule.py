@@ -23,7 +23,7 @@ from lab.engine.history import History, label
 from lab.engine.stepper import Impossible, Stepper
 from lab.errors import LabError
 from lab.world.clock import MX
-from lab.world.community import conditions
+from lab.world.conditions import conditions
 
 __all__ = ["Move", "Schedule", "run"]
 

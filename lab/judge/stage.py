@@ -15,7 +15,7 @@ from lab.engine.postgres import Database, Server
 from lab.engine.replica import ROOT, Program
 from lab.errors import LabError
 from lab.judge.verdict import EffectSpec, load_effects
-from lab.world.community import SCHEMA, SEED
+from lab.world.conditions import SCHEMA, SEED
 
 __all__ = ["Stage", "stage", "stages"]
 

@@ -6,10 +6,8 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from datetime import date, datetime
 from functools import cache
-from pathlib import Path
 from typing import ClassVar
 
 from sqlalchemy import DateTime, Engine, Text, create_engine, make_url, select
@@ -17,10 +15,6 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from lab.errors import LabError
 from lab.world.clock import MX
-
-HERE = Path(__file__).parent
-SCHEMA = HERE / "schema.sql"
-SEED = HERE / "seed.sql"
 
 
 class Base(DeclarativeBase):
@@ -147,9 +141,3 @@ def podium(db: Session, week: str) -> list[tuple[Member, int]]:
         .limit(3)
     )
     return [(member, points) for member, points in db.execute(ranking)]
-
-
-def conditions() -> dict[str, list[str]]:
-    """The named changes to the world that scenarios apply: name -> SQL statements."""
-    text = (HERE / "conditions.toml").read_text(encoding="utf-8")
-    return {name: condition["sql"] for name, condition in tomllib.loads(text).items()}
