@@ -1,7 +1,7 @@
 """The free engine: replicas as operating-system processes that run the stage's own script.
 
-Nothing holds them. They wake up by a compressed clock that all of them read, and their statements go
-through the gate only to be written down.
+Nothing holds them. They wake up by a compressed clock that all of them read, which runs slower while
+one of them is at work, and their statements go through the gate only to be written down.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from lab.world.clock import SharedClock
 
 __all__ = ["FreeRun"]
 
-SPEED = 120.0  # world seconds in a real one: replicas a minute apart wake up half a second apart
-FAST = 1200.0  # once every replica has had its turn and only the clock has to go on
+INTERVAL = timedelta(minutes=15)  # of the world's clock, between a worker's wake-ups
+FAST = 1200.0  # world seconds in a real one while every replica sleeps
+SLOW = 10.0  # while one is at work, whose first statement may take half a real second
+TURN = timedelta(minutes=1)  # of the slow clock, for a turn; the clock then goes on without it
 START_LIMIT = 30.0  # real seconds for a process to start, on a busy machine
-TURN_LIMIT = 15.0  # real seconds for a replica's turn after it is due
 
 
 class FreeRun:
@@ -95,11 +96,8 @@ class FreeRun:
         for index, letter in enumerate(self.letters):
             self._spawn(letter, self.start + index * self.apart)
         self._until(lambda: self._said.keys() >= set(self.letters), START_LIMIT, "start")
-        self.clock.set(self.start - timedelta(seconds=5), SPEED)
-        turns = (len(self.letters) * self.apart).total_seconds() / SPEED + TURN_LIMIT
-        self._until(lambda: all(self._turns.values()), turns)
-        self.clock.set(self.now, FAST)
-        self._until(lambda: self.now >= self.start + until, until.total_seconds() / FAST + TURN_LIMIT)
+        self.clock.set(self.start - timedelta(seconds=5), SLOW)
+        self._until(lambda: self.now >= self.start + until)
         self.record.history.complete = (all(self._turns.values()) and not self._busy
                                         and all(p.poll() is None for p in self.processes.values()))
         return self.record.history
@@ -127,10 +125,10 @@ class FreeRun:
             self._lines.put((letter, line.rstrip()))
         self._lines.put((letter, None))
 
-    def _until(self, done: Callable[[], bool], limit: float, what: str = "") -> None:
+    def _until(self, done: Callable[[], bool], limit: float = float("inf"), what: str = "") -> None:
         deadline = time.monotonic() + limit
         while not done():
-            self.gate.pump(0.01)
+            self.gate.pump(self._pace() if not what else 0.01)
             while not self._lines.empty():
                 letter, line = self._lines.get()
                 if line is None and what:
@@ -140,18 +138,40 @@ class FreeRun:
                 if line:
                     self._said[letter] = line
             if time.monotonic() > deadline:
-                if what:
-                    missing = ", ".join(sorted(set(self.letters) - self._said.keys()))
-                    raise LabError(f"Replica {missing} did not {what} within {limit:.0f} s.",
-                                   "Close other programs and try again.", code=1)
-                return
+                missing = ", ".join(sorted(set(self.letters) - self._said.keys()))
+                raise LabError(f"Replica {missing} did not {what} within {limit:.0f} s.",
+                               "Close other programs and try again.", code=1)
+
+    def _pace(self) -> float:
+        """Run the clock slow while a replica is at work, else fast; the real seconds to look away."""
+        clock, now = self.clock.read(), self.now
+        due = {letter: self._due(letter, now) for letter in self.letters}
+        at_work = any(timedelta() <= now - at < TURN and self._turns[letter] <= self._nth(letter, at)
+                      for letter, at in due.items())
+        speed = SLOW if at_work else FAST
+        if clock.speed != speed:
+            self.clock.set(now, speed)
+        ahead = min((at if at > now else at + INTERVAL) for at in due.values()) - now
+        return min(0.01, ahead.total_seconds() / speed)
+
+    def _due(self, letter: str, at: datetime) -> datetime:
+        """The replica's last wake-up at world time `at`, or its first."""
+        first = self.start + self.letters.index(letter) * self.apart
+        return max(first, at - (at - first) % INTERVAL)
+
+    def _nth(self, letter: str, due: datetime) -> int:
+        """How many wake-ups the replica had before this one."""
+        return (due - self.start - self.letters.index(letter) * self.apart) // INTERVAL
 
     def _seen(self, link: Link, step: Step) -> None:
-        letter = link.replica
-        self.record.now = self.now
+        letter, clock = link.replica, self.clock.read()
+        age = (time.monotonic() - step.released) * clock.speed
+        at = (clock.now() - timedelta(seconds=age)).astimezone(self.start.tzinfo)
         if letter not in self._busy:
             self._busy.add(letter)
+            self.record.now = self._due(letter, at)
             self.on_event(self.record.note(letter, "tick", "worker:tick"))
+        self.record.now = at
         event = self.record.step(letter, step, step.outcome)
         self.on_event(event)
         if event.kind in ("commit", "rollback"):
