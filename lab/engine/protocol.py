@@ -113,7 +113,10 @@ class ClientStream:
                 return None
             packet = bytes(self._buffer[:total])
             del self._buffer[:total]
-            segment = self._message(packet) if self._started else self._startup(packet)
+            try:
+                segment = self._message(packet) if self._started else self._startup(packet)
+            except struct.error:
+                raise Strange(packet[:20]) from None
             if segment:
                 return segment
 
