@@ -93,12 +93,19 @@ def test_another_process_with_the_number_of_a_dead_server_is_not_taken_for_it(ho
         guest = psycopg.connect(used.url)
     os.kill(postmaster(), signal.SIGKILL)
     guest.close()
-    lock = Path(datadir.load().data, "postmaster.pid")
-    lines = lock.read_text().splitlines()
-    lock.write_text("\n".join([str(os.getpid()), *lines[1:]]))
-    with server():
-        assert postmaster() != os.getpid()
-    assert psutil.pid_exists(os.getpid())
+    data = datadir.load().data
+    lock = Path(data, "postmaster.pid")
+    user, group = programs._nobody() if programs.is_root() else (None, None)
+    with subprocess.Popen(["sleep", "600"], user=user, group=group) as stranger:
+        try:
+            lines = lock.read_text().splitlines()
+            lock.write_text("\n".join([str(stranger.pid), *lines[1:]]))
+            with server():
+                assert postmaster() not in (stranger.pid, None)
+            assert datadir.load().data == data
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()
 
 
 def test_data_that_were_in_use_when_the_machine_went_down_are_made_anew(home):

@@ -12,7 +12,7 @@ import pytest
 
 from lab import folders
 from lab.engine import databases, datadir, docker, programs, target
-from lab.engine.postgres import server
+from lab.engine.postgres import BUILDING, server
 from lab.errors import LabError
 from tests.postgres_servers import DEBIAN, ODD, USER, foreign, own_home, user_process
 
@@ -329,6 +329,17 @@ def test_a_database_goes_even_while_its_wal_is_read_through_a_slot(shared):
     reader.communicate()
 
 
+def test_a_copy_that_stands_still_delays_a_drop_but_does_not_hang_the_command(shared, monkeypatch):
+    monkeypatch.setattr(databases, "PATIENCE", 0.3)
+    with psycopg.connect(shared.url) as still, psycopg.connect(shared.url, autocommit=True) as conn:
+        still.execute("CREATE TEMP TABLE rows (row text)")
+        with still.cursor().copy("COPY rows FROM STDIN"):
+            with shared.database([]) as database:
+                pass
+            assert database.name in names(shared)
+        assert database.name in databases.sweep(conn, keep=shared.templates)
+
+
 def test_scripts_run_once_for_all_runs_and_again_when_they_change(shared, tmp_path):
     script = tmp_path / "schema.sql"
     made = []
@@ -340,14 +351,20 @@ def test_scripts_run_once_for_all_runs_and_again_when_they_change(shared, tmp_pa
     assert made[0] == made[1] != made[2] == made[3]
 
 
-def test_runs_that_begin_at_once_share_a_template(home):
-    script = home / "schema.sql"
-    script.write_text("SELECT now() AS made INTO made")
+def test_runs_that_begin_at_once_share_a_template(shared, tmp_path):
+    script = tmp_path / "schema.sql"
+    script.write_text("SELECT now() AS made INTO made -- at once")
     code = USER.replace("[]", f"[__import__('pathlib').Path({str(script)!r})]").replace(
         "pg_postmaster_start_time()", "made FROM made"
     )
+    waiting = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
     with ExitStack() as stack:
+        conn = stack.enter_context(psycopg.connect(shared.url, autocommit=True))
+        conn.execute("SELECT pg_advisory_lock(%s)", [BUILDING])
         users = [stack.enter_context(user_process(code)) for _ in range(3)]
+        while conn.execute(waiting).rowcount < 3:
+            assert all(user.poll() is None for user in users)
+        conn.execute("SELECT pg_advisory_unlock(%s)", [BUILDING])
         assert len({user.stdout.readline().split()[1] for user in users}) == 1, "made once"
         for user in users:
             user.communicate("")

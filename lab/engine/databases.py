@@ -16,6 +16,7 @@ from psycopg import errors, sql
 from lab.errors import LabError
 
 USING = 5_249_114_020  # the advisory lock that every command on the server holds, shared
+PATIENCE = 10  # seconds for a DROP DATABASE, which takes a hundredth of one
 
 
 def signed(stem: str) -> str:
@@ -72,9 +73,13 @@ def seal(admin: psycopg.Connection, template: str) -> None:
 def drop(admin: psycopg.Connection, name: str, force: bool = True) -> None:
     """Drop a database if it exists; `force` ends the connections to it.
 
+    Postgres waits until every backend of the server has closed the database's files. One that
+    waits for the rows of a COPY FROM STDIN, wherever it is, does so only when that goes on.
+
     Raises:
         LabError: the name is not one of this lab.
         ObjectInUse: somebody is connected, and `force` is false.
+        QueryCanceled: it took longer than `PATIENCE`; a later sweep will find the database.
     """
     if not re.fullmatch(r"lab_[a-z0-9_]+", name):
         raise LabError(
@@ -84,7 +89,11 @@ def drop(admin: psycopg.Connection, name: str, force: bool = True) -> None:
     if force:
         _vacate(admin, name)
     how = sql.SQL("DROP DATABASE IF EXISTS {}" + " WITH (FORCE)" * force)
-    admin.execute(how.format(sql.Identifier(name)))
+    admin.execute(f"SET statement_timeout = {1000 * PATIENCE:.0f}")
+    try:
+        admin.execute(how.format(sql.Identifier(name)))
+    finally:
+        admin.execute("SET statement_timeout = 0")
 
 
 def leftovers(admin: psycopg.Connection) -> list[str]:
@@ -107,6 +116,8 @@ def sweep(admin: psycopg.Connection, keep: Collection[str] = ()) -> list[str]:
                 swept.append(name)
             except errors.ObjectInUse:  # somebody has just connected
                 continue
+            except errors.QueryCanceled:
+                break
     return swept
 
 

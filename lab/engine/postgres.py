@@ -116,7 +116,7 @@ class Server:
             yield database
         finally:
             database.close()
-            # The server is gone, or its administrator is looking in: the next one sweeps.
+            # The server is gone, too busy, or its administrator is looking in: the next one sweeps.
             with suppress(psycopg.OperationalError, errors.InsufficientPrivilege):
                 databases.drop(self._admin, database.name)
 
