@@ -17,14 +17,16 @@ PRIZE = 10
 MEDALS = "🥇🥈🥉"
 
 
-def leaderboard_close(db: Session, now: datetime, post_thread=bot_service.post_thread) -> list[str]:
+def leaderboard_close(
+    db: Session, now: datetime, post_thread=bot_service.post_thread, claim=claim_run
+) -> list[str]:
     """Close the week that `now` (Mexico City time) is in; the caller commits.
 
     Returns what it did, a line an entry; nothing if the week was claimed before.
     """
     title = f"🏆 Top 3 de la semana — {now:%d %b %Y}"
     # Safe: the claim is committed with the coins or not at all, and a rival waits to see which.
-    if not claim_run(db, "leaderboard_close", week_key(now)):
+    if not claim(db, "leaderboard_close", week_key(now)):
         return []
     winners = podium(db, week_key(now))
     for medal, (member, _) in zip(MEDALS, winners, strict=False):

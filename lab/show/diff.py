@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import tomllib
 from pathlib import Path
 
 from rich.text import Text
@@ -14,13 +15,18 @@ STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def code_files(folder: Path) -> dict[str, list[str]]:
-    """Return the lines of a stage's code by path: *.py and *.sql, but no tests and no exercise."""
+    """Return the lines of a stage's code by path: *.py and *.sql, but no tests and no exercise.
+
+    What stage.toml puts `aside` is left out too: it is not what the next stage builds on.
+    """
+    data = folder / "stage.toml"
+    aside = tomllib.loads(data.read_text("utf-8")).get("aside", []) if data.exists() else []
     paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
     return {
         name: path.read_text("utf-8").splitlines()
         for name, path in sorted(paths.items())
         if path.suffix in {".py", ".sql"}
-        and path.name != "test_stage.py"
+        and path.name not in ("test_stage.py", *aside)
         and not name.startswith("exercise/")
     }
 

@@ -16,8 +16,9 @@ from rich.console import Console
 from lab.engine.free import FreeRun
 from lab.engine.history import History
 from lab.engine.postgres import Server, server
-from lab.judge.scenarios import Theatre, scenarios, theatre
-from lab.judge.stage import Stage, stage
+from lab.engine.schedule import Schedule
+from lab.judge.scenarios import Scenario, Theatre, scenarios, theatre
+from lab.judge.stage import Stage, stage, stages
 from lab.judge.verdict import Verdict, judge, read
 from lab.show import counting, phone, tables, terminal
 
@@ -36,12 +37,13 @@ class Told:
         self.console, self.stage, self.server, self.theatre = console, stage, server, theatre
         self.pictures: list[Path] = []
 
-    def keep(self, name: str, title: str, history: History, verdict: Verdict) -> None:
-        """Save the history and its timeline under out/."""
+    def keep(self, name: str, title: str, history: History, verdict: Verdict,
+             since: str | None = None) -> None:
+        """Save the history and its timeline under out/; its clock counts from `since` (ISO time)."""
         from lab.show import picture, timeline  # drawing is slow to import, and comes last
 
         history.save(OUT / f"{name}.jsonl")
-        drawn = timeline.timeline(history, title, verdict)
+        drawn = timeline.timeline(history, title, verdict, since)
         self.pictures.append(picture.save(drawn, name, OUT)[0])
 
 
@@ -66,14 +68,28 @@ def run(args: argparse.Namespace) -> int:
 def tell_scenario(told: Told, part: Mapping[str, Any]) -> bool:
     """Run a scenario: its transcript, and what came out against the promise."""
     scenario = scenarios(told.stage)[part["run"]]
+    return _show(told, part, scenario, told.stage.data["expect"][scenario.name])
+
+
+def tell_schedule(told: Told, part: Mapping[str, Any]) -> bool:
+    """Run a schedule of the tale's own; `part` has the fields of a scenario, and `expect`."""
+    number = 1 + [p for p in told.stage.data["tale"] if p["run"] == "schedule"].index(part)
+    fields = {key: part[key] for key in ("everyone", "roles", "isolation", "error") if key in part}
+    scenario = Scenario(f"schedule-{number}", part["say"], Schedule.parse(part["schedule"]), **fields)
+    return _show(told, part, scenario, part["expect"])
+
+
+def _show(told: Told, part: Mapping[str, Any], scenario: Scenario, promised: str) -> bool:
     outcome = told.theatre.play(scenario)
     told.console.print(terminal.transcript(outcome.history))
-    told.console.print(terminal.result(outcome.code, outcome.expected))
-    told.console.print(tables.verdict(outcome.verdict, outcome.history))
-    told.keep(f"{told.stage.number:02d}-{scenario.name}",
-              f"{told.stage.name}, {scenario.name}: {scenario.title}",
-              outcome.history, outcome.verdict)
-    return outcome.as_promised
+    told.console.print(terminal.result(outcome.code, promised))
+    if not outcome.verdict.ok:
+        told.console.print(tables.verdict(outcome.verdict, outcome.history))
+    name = f"{told.stage.number:02d}-{scenario.name}"
+    title = scenario.title if part["run"] == "schedule" else f"{scenario.name}: {scenario.title}"
+    told.keep(name, f"{told.stage.name}: {title}", outcome.history, outcome.verdict,
+              part.get("since"))
+    return outcome.code == promised
 
 
 def tell_free(told: Told, part: Mapping[str, Any]) -> bool:
@@ -105,10 +121,12 @@ def tell_explore(told: Told, part: Mapping[str, Any]) -> bool:
 TELLERS: dict[str, Callable[[Told, Mapping[str, Any]], bool]] = {
     "free": tell_free,
     "explore": tell_explore,
+    "schedule": tell_schedule,
 }
 
 
 def _next(found: Stage) -> str:
     after = found.number + 1
-    return (f"Read {found.name}/README.md. Then: make explore-{found.number} · "
-            f"make diff-{after} · make stage-{after}")
+    there = any(other.number == after for other in stages())
+    return (f"Read {found.name}/README.md. Then: make explore-{found.number}"
+            + (f" · make diff-{after} · make stage-{after}" if there else " · make ladder"))
