@@ -8,6 +8,7 @@ import importlib
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from lab.errors import LabError
@@ -25,16 +26,28 @@ class Command(NamedTuple):
     arguments: Callable[[argparse.ArgumentParser], None] = lambda parser: None
 
 
+ISOLATION = ("read committed", "repeatable read", "serializable")
+
+
 def _stage(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("stage", metavar="N", help="the number of the stage: 0, 1, …")
 
 
 def _explore(parser: argparse.ArgumentParser) -> None:
-    _stage(parser)
+    parser.add_argument("stage", metavar="N", nargs="?", help="the number of the stage: 0, 1, …")
     parser.add_argument("--replicas", type=int, help="this many, instead of those of stage.toml")
     parser.add_argument("--seconds", type=float, help="stop after so long, and say so")
     parser.add_argument("--all", action="store_true",
                         help="run every single schedule, not one for each class")
+    own = parser.add_argument_group("code of your own, instead of a stage")
+    own.add_argument("--worker", type=Path, metavar="FILE.py", help="what the replicas run")
+    own.add_argument("--call", default="tick", metavar="NAME", help="its function (default: tick)")
+    own.add_argument("--schema", type=Path, action="append", default=[], metavar="FILE.sql",
+                     help="makes the tables; may be given several times")
+    own.add_argument("--invariant", type=Path, metavar="FILE.py",
+                     help="has broken(connection), which returns a sentence for each thing that is wrong")
+    own.add_argument("--schedule", default="", metavar="MOVES", help="run this one instead of all")
+    own.add_argument("--isolation", default="read committed", metavar="LEVEL", choices=ISOLATION)
 
 
 def _replay(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +56,7 @@ def _replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--everyone", default="", metavar="PROGRAM",
                         help="what the replicas run, if not the stage's first program")
     parser.add_argument("--isolation", default="read committed", metavar="LEVEL",
-                        choices=("read committed", "repeatable read", "serializable"))
+                        choices=ISOLATION)
 
 
 def _ladder(parser: argparse.ArgumentParser) -> None:

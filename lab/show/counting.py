@@ -13,9 +13,10 @@ from lab.engine import schedule as schedules
 from lab.engine.explore import Result
 from lab.engine.postgres import server
 from lab.engine.schedule import Schedule
+from lab.errors import LabError
 from lab.judge.scenarios import READ_COMMITTED, Theatre, theatre
 from lab.judge.stage import stage
-from lab.show import tables, terminal
+from lab.show import own, tables, terminal
 
 __all__ = ["count", "explore", "replay"]
 
@@ -65,6 +66,12 @@ def explored(console: Console, scene: Theatre, entry: Mapping[str, Any], *, full
 
 def explore(args: argparse.Namespace) -> int:
     """`explore N`: every interleaving of the stage; exit code 1 when the count is not as promised."""
+    if args.worker:
+        return own.run(args)
+    if args.stage is None:
+        raise LabError("explore needs a stage, or code of your own.",
+                       "Write: explore 1, or: explore --worker FILE.py --schema FILE.sql "
+                       "--invariant FILE.py.")
     console, found = terminal.screen(), stage(args.stage)
     entries: Sequence[Mapping[str, Any]] = found.data.get("explore", ())
     if args.replicas:
