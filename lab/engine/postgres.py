@@ -161,14 +161,21 @@ class Server:
         return found.rowcount == 1
 
     def _build(self, name: str, scripts: Sequence[Path]) -> None:
-        databases.drop(self._admin, name)  # what a killed command may have left of it
+        try:
+            databases.drop(self._admin, name)  # what a killed command may have left of it
+        except errors.QueryCanceled:
+            raise LabError(
+                "A half-made template cannot be dropped: a session on this server keeps it open.",
+                "End the sessions that stand in a COPY, or run make clean; then try again.",
+            ) from None
         databases.create(self._admin, name)
         try:
             with target.connect(target.parse(self.url) | {"dbname": name}) as conn:
                 for script in scripts:
                     _run(script, conn)
         except BaseException:
-            databases.drop(self._admin, name)
+            with suppress(errors.QueryCanceled):  # the next one to build it drops it
+                databases.drop(self._admin, name)
             raise
         databases.seal(self._admin, name)
 
