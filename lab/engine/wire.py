@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from lab.engine import target
 from lab.engine.channel import Channel
+from lab.engine.http_link import HttpLink
 from lab.engine.link import Link, Step
 from lab.engine.protocol import SSL_REQUEST
 from lab.errors import LabError
@@ -37,13 +38,13 @@ class Gate:
     def __init__(self, url: str) -> None:
         self.url = url
         self.selector = selectors.DefaultSelector()
-        self.links: list[Link] = []
+        self.links: list[Link | HttpLink] = []
         self.passing = False
         self.odd = ""
         self.on_done: Callable[[Link, Step], None] = lambda link, step: None
         self.on_close: Callable[[Link], None] = lambda link: None
         self._server = target.parse(url)
-        self._addresses: dict[str, tuple[str, int]] = {}
+        self._addresses: dict[tuple[str, str], tuple[str, int]] = {}
         self._listeners: list[socket.socket] = []
 
     def listen(self, on_accept: Callable[[socket.socket], object]) -> tuple[str, int]:
@@ -56,12 +57,19 @@ class Gate:
 
     def database_url(self, replica: str) -> str:
         """The DATABASE_URL through which this replica, and only it, reaches the database."""
-        if replica not in self._addresses:
-            self._addresses[replica] = self.listen(lambda sock: self._accept(replica, sock))
-        host, port = self._addresses[replica]
+        host, port = self._address(replica, "", lambda sock: Link(self, replica, sock))
         parts = {name: value for name, value in self._server.items()
                  if not name.startswith(("ssl", "gss", "host", "channel_binding"))}
         return target.url_for(parts | {"host": host, "port": str(port)}, parts.get("dbname", ""))
+
+    def http_url(self, replica: str, upstream: str, name: str) -> str:
+        """The URL through which this replica, and only it, reaches the HTTP server `upstream`.
+
+        Its requests are steps, as statements are, and read "POST http://NAME/path".
+        """
+        host, port = self._address(
+            replica, name, lambda sock: HttpLink(self, replica, sock, upstream, name))
+        return f"http://{host}:{port}"
 
     def connect_upstream(self) -> socket.socket:
         """A connection to the server itself, over TLS where the URL's sslmode asks and it can."""
@@ -113,7 +121,8 @@ class Gate:
 
     def strange(self, link: Link, data: bytes) -> None:
         """What came on this link is no message of the protocol."""
-        self.odd = self.odd or f"Replica {link.replica} sent what is no Postgres message: {data[:20]!r}"
+        what = "HTTP request" if isinstance(link, HttpLink) else "Postgres message"
+        self.odd = self.odd or f"Replica {link.replica} sent what is no {what}: {data[:20]!r}"
 
     def close(self) -> None:
         """Close every link and every port."""
@@ -124,8 +133,16 @@ class Gate:
             listener.close()
         self.selector.close()
 
-    def _accept(self, replica: str, sock: socket.socket) -> None:
+    def _address(self, replica: str, name: str,
+                 link: Callable[[socket.socket], Link | HttpLink]) -> tuple[str, int]:
+        """Where a replica connects to for what is called `name`; opened when it is first asked."""
+        if (replica, name) not in self._addresses:
+            self._addresses[replica, name] = self.listen(lambda sock: self._accept(sock, link))
+        return self._addresses[replica, name]
+
+    def _accept(self, sock: socket.socket,
+                link: Callable[[socket.socket], Link | HttpLink]) -> None:
         try:
-            self.links.append(Link(self, replica, sock))
+            self.links.append(link(sock))
         except OSError:
             sock.close()  # the client sees a refused connection, as it would without the lab
