@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -27,6 +27,7 @@ from lab.world.conditions import conditions
 
 __all__ = ["Move", "Schedule", "run"]
 
+NOTHING: Mapping[str, list[str]] = {}
 ACTIONS = ("kill", "restart", "again", "cut-before", "cut-after", "freeze", "thaw")
 _MOVE = re.compile(r"(?P<letter>[A-Z])(?:\*(?P<count>\d+)|(?P<run>\.\.)(?P<point>[\w:.\-]*)"
                    r"|\.(?P<action>[a-z][a-z-]*))?$")
@@ -109,15 +110,16 @@ def _move(word: str) -> Move:
                 if not found["action"] else "")
 
 
-def condition(name: str) -> list[str]:
-    """The SQL of a named change to the world.
+def condition(name: str, own: Mapping[str, list[str]] = NOTHING) -> list[str]:
+    """The SQL of a named change to the world; `own` are the stage's.
 
     Raises:
         LabError: there is no such name; the remedy lists those there are.
     """
-    if name not in conditions():
-        raise LabError(f"There is no condition “{name}”.", "Known: " + ", ".join(conditions()) + ".")
-    return conditions()[name]
+    known = {**conditions(), **own}
+    if name not in known:
+        raise LabError(f"There is no condition “{name}”.", "Known: " + ", ".join(known) + ".")
+    return known[name]
 
 
 def run(stepper: Stepper, schedule: Schedule, finish: bool = True) -> History:
@@ -160,8 +162,9 @@ def make(stepper: Stepper, move: Move) -> None:
         case "clock":
             stepper.set_clock(_time(stepper.now, move.argument))
         case "condition":
-            stepper.condition(move.argument, condition(move.argument))
+            stepper.condition(move.argument, condition(move.argument, stepper.named))
         case "cut-before" | "cut-after":
+            _begin(stepper, letter)
             stepper.cut(letter, before=move.kind == "cut-before")
         case _:
             getattr(stepper, move.kind)(letter)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -37,16 +37,21 @@ class Stepper(Rest):
         start: world time at which every run begins (aware).
         spares: warm processes kept ready to replace killed ones.
         env: more environment for the replicas.
+        http: HTTP servers whose requests are steps, too: environment variable -> URL. Replicas find
+            the gate's address in the variable; NTFY_URL's requests read "POST http://ntfy/…".
 
     Use as a context manager: leaving it kills every process it started.
     """
 
     def __init__(self, database: Database, folder: Path, programs: Mapping[str, Program],
                  start: datetime = INCIDENT, spares: int = 0,
-                 env: Mapping[str, str] | None = None) -> None:
+                 env: Mapping[str, str] | None = None,
+                 http: Mapping[str, str] | None = None) -> None:
         self.database, self.folder, self.start_time = database, folder, start
-        self.env = dict(env or {})
+        self.env, self.http = dict(env or {}), dict(http or {})
         self.conditions: dict[str, list[str]] = {}
+        self.named: Mapping[str, list[str]] = {}  # conditions of the stage's own, for schedules
+        self.on_reset: Callable[[], None] = lambda: None
         self._company: dict[str, Replica] = {}
         super().__init__(Gate(database.url), {}, database.connect(), start)
         self.stable = Stable(self.gate, spares)
@@ -78,6 +83,7 @@ class Stepper(Rest):
             if replica.dead or not replica.process.alive:
                 self._give_process(replica)
         self.database.reset()
+        self.on_reset()
         if self.now != self.start_time:
             self.clock.set(self.start_time, 0)
         self.record = Recorder(self.start_time)
@@ -228,8 +234,11 @@ class Stepper(Rest):
     # Processes and errors
 
     def _give_process(self, replica: Replica) -> None:
-        env = {"DATABASE_URL": self.gate.database_url(replica.letter),
+        env = {"DATABASE_URL": self.gate.database_url(replica.letter), "LAB_SLEEP": "skip",
                "LAB_CLOCK": f"file:{self.clock.path}", **self.env}
+        for name, url in self.http.items():
+            server = name.removesuffix("_URL").lower()
+            env[name] = self.gate.http_url(replica.letter, url, server)
         replica.process = self.stable.take(self.folder, env)
 
     def _lose_process(self, replica: Replica) -> None:

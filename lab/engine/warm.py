@@ -19,6 +19,7 @@ from datetime import datetime
 from typing import Any
 
 from lab.engine.launch import die_with_parent
+from lab.world import clock
 
 
 def encode(value: Any) -> Any:
@@ -28,7 +29,6 @@ def encode(value: Any) -> Any:
 
 def _decode(value: Any) -> Any:
     if isinstance(value, dict) and "$time" in value:
-        from lab.world import clock
         return datetime.fromisoformat(value["$time"]).astimezone(clock.MX)
     if isinstance(value, dict) and "$ref" in value:
         return _find(value["$ref"])
@@ -50,6 +50,7 @@ def _enter(folder: str, env: dict[str, str]) -> None:
 
 
 def _run(call: str, args: list, kwargs: dict) -> dict:
+    clock.forget_sleep()
     try:
         function = _find(call)
         args, kwargs = [_decode(a) for a in args], {k: _decode(v) for k, v in kwargs.items()}

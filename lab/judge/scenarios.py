@@ -17,6 +17,7 @@ from lab.engine.postgres import Database, Server
 from lab.engine.schedule import Schedule
 from lab.engine.stepper import Stepper
 from lab.errors import LabError
+from lab.judge.pushes import Pushes
 from lab.judge.stage import Stage
 from lab.judge.verdict import Verdict, judge, read
 
@@ -84,13 +85,21 @@ def scenarios(stage: Stage) -> dict[str, Scenario]:
 class Theatre:
     """A stage with its database and replicas, on which scenarios, schedules and explorations run.
 
-    The processes stay warm from one to the next. Use `theatre` to get one.
+    The processes stay warm from one to the next. Use `theatre` to get one. `spares` processes are
+    kept ready beside them, if it is set before the first is needed; `pushes` is there for a stage
+    with a push server.
     """
+
+    spares = 0
 
     def __init__(self, stage: Stage, database: Database, stack: ExitStack) -> None:
         self.stage, self.database = stage, database
+        self.pushes: Pushes | None = None
         self._stack = stack
         self._steppers: dict[str, Stepper] = {}
+        if "push" in stage.data:
+            self.pushes = Pushes(database, **stage.data["push"])
+            stack.callback(self.pushes.close)
 
     def stepper(self, letters: Sequence[str], everyone: str = "",
                 roles: Mapping[str, str] | None = None, isolation: str = READ_COMMITTED,
@@ -105,10 +114,16 @@ class Theatre:
             if isolation != READ_COMMITTED:  # libpq's way to set a default for a process's sessions
                 level = isolation.replace(" ", r"\ ")
                 env["PGOPTIONS"] = f"-c default_transaction_isolation={level}"
-            self._steppers[isolation] = self._stack.enter_context(
-                Stepper(self.database, self.stage.folder, {}, env=env))
+            http = {"NTFY_URL": self.pushes.server.url} if self.pushes else {}
+            stepper = self._stack.enter_context(
+                Stepper(self.database, self.stage.folder, {}, spares=self.spares, env=env,
+                        http=http))
+            stepper.named = self.stage.data.get("conditions", {})
+            if self.pushes:
+                stepper.on_reset = self.pushes.server.clear
+            self._steppers[isolation] = stepper
         stepper = self._steppers[isolation]
-        stepper.cast(cast, {name: schedules.condition(name) for name in standing})
+        stepper.cast(cast, {name: schedules.condition(name, stepper.named) for name in standing})
         return stepper
 
     def play(self, scenario: Scenario) -> Outcome:
@@ -124,6 +139,8 @@ class Theatre:
     def judge(self, history: History) -> Verdict:
         """The verdict on the run that has just ended on this database."""
         monitor = next(iter(self._steppers.values())).monitor
+        if self.pushes:
+            self.pushes.show(monitor)
         return judge(read(monitor, self.stage.effects), history, self.stage.effects)
 
     def explore(self, letters: Sequence[str], everyone: str = "",
