@@ -7,6 +7,7 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -120,8 +121,16 @@ def test_readers_never_see_half_a_line_while_the_clock_is_set(shared):
     assert looks and looks[0] > 0
 
 
-def test_nothing_wakes_up_before_the_shared_clock_runs(shared):
+def test_nothing_wakes_up_before_the_shared_clock_runs(shared, monkeypatch):
+    polled = threading.Event()
+
+    def sleep(seconds: float) -> None:
+        polled.set()
+        time.sleep(seconds)
+
+    monkeypatch.setattr(clock, "time", SimpleNamespace(time=time.time, sleep=sleep))
     thread, woke = in_background(lambda: next(clock.every()))
+    assert polled.wait(30)
     assert not woke
     shared.set(INCIDENT + timedelta(minutes=7), 1)
     thread.join(30)
@@ -132,12 +141,12 @@ def test_wake_ups_come_every_fifteen_minutes_from_the_first_however_late_one_is(
         shared, monkeypatch):
     monkeypatch.setenv("LAB_START", "2026-05-29T18:02:00-06:00")
     wake_ups = clock.every()
-    for minute in (2, 17, 32, 47):
+    for minute, late in ((2, 47), (17, 32), (32, 17), (47, 2)):
         due = INCIDENT + timedelta(minutes=minute)
         shared.set(due - timedelta(seconds=1), 0.001)
         thread, woke = in_background(lambda: next(wake_ups))
         assert not woke
-        shared.set(due + timedelta(seconds=minute), 0.001)
+        shared.set(due + timedelta(seconds=late), 0.001)
         thread.join(30)
         assert due <= woke[0] < due + timedelta(minutes=1)
 

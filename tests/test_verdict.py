@@ -8,7 +8,7 @@ from lab.engine.history import History
 from lab.engine.postgres import server
 from lab.errors import LabError
 from lab.judge.verdict import EffectSpec, Row, judge, load_effects, read
-from lab.world.community import SCHEMA, SEED, conditions
+from lab.world.conditions import SCHEMA, SEED, conditions
 
 COMMUNITY = load_effects("community")
 WINNERS = ("Ximena Robles", "Mateo Cárdenas", "Lupita Hernández")
@@ -101,7 +101,7 @@ def test_the_code_tells_the_coins_first(seen, code):
 
 def test_the_code_names_the_member_who_got_most():
     seen = rows()
-    seen["coins"] = [Row(WINNERS[0], 1, 1), Row(WINNERS[1], 3, 1), Row(WINNERS[2], 0, 1)]
+    seen["coins"] = [Row(WINNERS[0], 2, 1), Row(WINNERS[1], 3, 1), Row(WINNERS[2], 0, 1)]
     assert judge(seen, run("commit"), COMMUNITY).code == "D3"
 
 
@@ -203,6 +203,27 @@ def test_an_insert_that_waited_is_one_witness_and_not_two():
     assert witnesses(judge(rows(), history, COMMUNITY), "coins") == {(second,)}
 
 
+def test_an_insert_that_waited_and_was_rolled_back_is_one_vain_attempt():
+    history = History(complete=True)
+    add(history, "A", "tick", "worker:tick")
+    first = add(history, "A", "statement", WRITES[1], "waiting", waits_for=("B",))
+    second = add(history, "A", "statement", WRITES[1], resumes=first)
+    add(history, "A", "rollback", "ROLLBACK")
+    assert witnesses(judge(rows(0, 0, 0), history, COMMUNITY), "coins") == {(second,)}
+
+
+@pytest.mark.parametrize(("kind", "outcome"), [
+    ("commit", "error: 40001 could not serialize access"), ("rollback", "ok"), ("cut", "cut")])
+def test_what_was_undone_and_done_again_is_witnessed_by_what_was_committed(kind, outcome):
+    history = History(complete=True)
+    add(history, "A", "tick", "worker:tick")
+    add(history, "A", "statement", WRITES[1])
+    add(history, "A", kind, kind.upper(), outcome)
+    seq = add(history, "A", "statement", WRITES[1])
+    add(history, "A", "commit", "COMMIT")
+    assert witnesses(judge(rows(), history, COMMUNITY), "coins") == {(seq,)}
+
+
 def test_without_effects_no_witness_is_named():
     assert all(not e.witnesses for e in judge(rows(), run("commit")).effects)
 
@@ -232,12 +253,22 @@ def conn():
         yield connection
 
 
-def pay(conn, member: str) -> None:
-    """Write the coins and the notification of one member."""
+def coins(conn, member: str) -> None:
+    """Write the coins of one member."""
     conn.execute("INSERT INTO token_transactions (member_id, amount, reason, created_at)"
                  " SELECT id, 10, 'leaderboard_top3', now() FROM members WHERE name = %s", [member])
+
+
+def notification(conn, member: str) -> None:
+    """Write the notification of one member."""
     conn.execute("INSERT INTO notifications (member_id, kind, body, created_at)"
                  " SELECT id, 'leaderboard_top3', '', now() FROM members WHERE name = %s", [member])
+
+
+def pay(conn, member: str) -> None:
+    """Write both."""
+    coins(conn, member)
+    notification(conn, member)
 
 
 def post(conn) -> None:
@@ -258,10 +289,11 @@ def test_the_communitys_effects_see_every_change_of_the_rows(conn):
     assert code() == "P"
     post(conn)
     assert code() == "1"
-    pay(conn, "Nayeli Pech")
-    assert code() == "phantom"
-    conn.execute("DELETE FROM token_transactions WHERE member_id = 4")
-    conn.execute("DELETE FROM notifications WHERE member_id = 4")
+    for effect, table in ((coins, "token_transactions"), (notification, "notifications")):
+        effect(conn, "Nayeli Pech")
+        assert code() == "phantom"
+        conn.execute(f"DELETE FROM {table} WHERE member_id = 4")
+        assert code() == "1"
     post(conn)
     assert code() == "D2"
     conn.execute("DELETE FROM threads")
@@ -277,6 +309,10 @@ def test_another_jobs_rows_are_no_effect_of_the_leaderboard(conn):
     post(conn)
     conn.execute("INSERT INTO notifications (member_id, kind, body, created_at)"
                  " VALUES (1, 'anniversary', '', now())")
+    conn.execute("INSERT INTO token_transactions (member_id, amount, reason, created_at)"
+                 " VALUES (1, 5, 'referral', now())")
+    conn.execute("INSERT INTO threads (section_id, author_id, title, body_md, created_at)"
+                 " VALUES (1, 1, '¡Hola!', '', now())")
     conn.execute(conditions()["poison-member"][0])
     assert judge(read(conn, COMMUNITY), History(complete=True), COMMUNITY).ok
 

@@ -198,7 +198,7 @@ class _Writes:
             if event.kind == "commit" and event.outcome == "ok":
                 self.sure += mine
                 mine.clear()
-            elif event.kind in ("commit", "rollback", "kill", "cut", "tick"):
+            elif event.kind in ("commit", "rollback", "cut", "tick"):
                 self.unsure += mine
                 mine.clear()
             elif event.kind in ("statement", "request") and event.label == label:
