@@ -61,6 +61,10 @@ $(STAGES:%=diff-%): $(CORE)  ## what changed in the code from stage N-1 to N
 ladder: $(CORE)  ## stages × scenarios, as a table and as a picture
 	@$(LAB) ladder
 
+.PHONY: soak
+soak: $(CORE)  ## keep every stage's promise 100 times over, with all processors busy
+	@$(LAB) soak
+
 .PHONY: notebook
 notebook: $(CORE) $(call extra,notebooks)  ## open the notebooks in JupyterLab (on this machine only)
 	@$(LAB) notebooks --open

@@ -63,6 +63,10 @@ def _ladder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="leave out the interleavings")
 
 
+def _soak(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--times", type=int, default=100, help="rounds (default: 100)")
+
+
 def _notebooks(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these, such as 00-the-bug")
     parser.add_argument("--open", action="store_true", help="open JupyterLab instead")
@@ -73,6 +77,8 @@ COMMANDS = {
     "explore": Command("count the interleavings that break stage N", "lab.show.counting:explore",
                        _explore),
     "replay": Command("run one schedule of stage N", "lab.show.counting:replay", _replay),
+    "soak": Command("keep every stage's promise 100 times, with all processors busy",
+                    "lab.show.soak:run", _soak),
     "ladder": Command("run all stages against all scenarios", "lab.show.ladder:run", _ladder),
     "diff": Command("show what changed from stage N-1 to N", "lab.show.diff:run", _stage),
     "notebooks": Command(
