@@ -1,7 +1,7 @@
 """The free engine: replicas as operating-system processes that run the stage's own script.
 
-Nothing holds them. They wake up by a compressed clock that all of them read, which runs slower while
-one of them is at work, and their statements go through the gate only to be written down.
+Nothing holds them. They wake up by a compressed clock that all of them read, and that goes slower
+while one of them is at work. Their statements go through the gate only to be written down.
 """
 
 from __future__ import annotations
@@ -143,10 +143,10 @@ class FreeRun:
                                "Close other programs and try again.", code=1)
 
     def _pace(self) -> float:
-        """Run the clock slow while a replica is at work, else fast; the real seconds to look away."""
+        """Run the clock slow while a replica is at work, else fast; returns seconds to look away."""
         clock, now = self.clock.read(), self.now
         due = {letter: self._due(letter, now) for letter in self.letters}
-        at_work = any(timedelta() <= now - at < TURN and self._turns[letter] <= self._nth(letter, at)
+        at_work = any(at <= now < at + TURN and self._turns[letter] <= self._nth(letter, at)
                       for letter, at in due.items())
         speed = SLOW if at_work else FAST
         if clock.speed != speed:
