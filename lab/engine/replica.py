@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from lab.errors import LabError
 
 __all__ = ["Process", "Program", "Replica", "Stable"]
 
+IMPORTS = ("psycopg", "sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.orm")
 ROOT = Path(__file__).parents[2]
 
 
@@ -45,11 +46,13 @@ class Program:
 class Process:
     """One warm process and the connection on which it takes orders."""
 
-    def __init__(self, gate: Gate, port: int, token: str, log: Path) -> None:
+    def __init__(self, gate: Gate, port: int, token: str, log: Path,
+                 imports: Sequence[str] = ()) -> None:
         self.log = log
         self._output = log.open("ab")
         self.popen = subprocess.Popen(
-            [sys.executable, "-m", "lab.engine.warm", str(os.getpid()), str(port), token],
+            [sys.executable, "-m", "lab.engine.warm", str(os.getpid()), str(port), token,
+             *imports],
             cwd=ROOT,
             stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT)
         self._gate = gate
@@ -158,10 +161,11 @@ class Stable:
     Args:
         gate: the loop on which the processes' control connections are served.
         spares: processes kept ready beside those in use, so that a kill costs no start-up.
+        imports: modules that a process imports before it is told to run anything.
     """
 
-    def __init__(self, gate: Gate, spares: int = 0) -> None:
-        self.gate, self.spares = gate, spares
+    def __init__(self, gate: Gate, spares: int = 0, imports: Sequence[str] = IMPORTS) -> None:
+        self.gate, self.spares, self.imports = gate, spares, imports
         self._folder = tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True)
         self._token = secrets.token_hex(16)
         self._starting: dict[int, Process] = {}
@@ -199,7 +203,7 @@ class Stable:
     def _start(self) -> Process:
         try:
             process = Process(self.gate, self._port, self._token,
-                              self.folder / f"process-{len(self._all)}.log")
+                              self.folder / f"process-{len(self._all)}.log", self.imports)
         except OSError as error:
             raise LabError(f"A replica process could not be started: {error.strerror}.",
                            "Close other programs or raise the limit on processes (ulimit -u).") from error

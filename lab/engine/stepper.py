@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from lab.engine.history import label
 from lab.engine.link import Link
 from lab.engine.postgres import Database
 from lab.engine.recorder import Recorder
-from lab.engine.replica import Program, Replica, Stable
+from lab.engine.replica import IMPORTS, Program, Replica, Stable
 from lab.engine.rest import LIMIT, Rest
 from lab.engine.wire import Gate
 from lab.errors import LabError
@@ -39,6 +39,7 @@ class Stepper(Rest):
         env: more environment for the replicas.
         http: HTTP servers whose requests are steps, too: environment variable -> URL. Replicas find
             the gate's address in the variable; NTFY_URL's requests read "POST http://ntfy/…".
+        imports: modules that every process imports before its first run.
 
     Use as a context manager: leaving it kills every process it started.
     """
@@ -46,7 +47,8 @@ class Stepper(Rest):
     def __init__(self, database: Database, folder: Path, programs: Mapping[str, Program],
                  start: datetime = INCIDENT, spares: int = 0,
                  env: Mapping[str, str] | None = None,
-                 http: Mapping[str, str] | None = None) -> None:
+                 http: Mapping[str, str] | None = None,
+                 imports: Sequence[str] = IMPORTS) -> None:
         self.database, self.folder, self.start_time = database, folder, start
         self.env, self.http = dict(env or {}), dict(http or {})
         self.conditions: dict[str, list[str]] = {}
@@ -54,7 +56,7 @@ class Stepper(Rest):
         self.on_reset: Callable[[], None] = lambda: None
         self._company: dict[str, Replica] = {}
         super().__init__(Gate(database.url), {}, database.connect(), start)
-        self.stable = Stable(self.gate, spares)
+        self.stable = Stable(self.gate, spares, imports)
         self.clock = SharedClock(self.stable.folder / "clock")
         self.clock.set(start, 0)
         self.cast(programs)

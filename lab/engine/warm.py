@@ -1,6 +1,6 @@
 """A warm replica: a process of its own that runs the stage's code whenever it is told to.
 
-Started as `python -m lab.engine.warm PARENT PORT TOKEN`. It enters a stage folder as `python worker.py` would
+Started as `python -m lab.engine.warm PARENT PORT TOKEN [MODULE …]`. It enters a stage folder as `python worker.py` would
 (the folder is the script's own directory), then runs one call after another and says how each ended.
 The stage's code sees nothing of this: it finds DATABASE_URL, NTFY_URL and the clock in its environment.
 """
@@ -87,11 +87,9 @@ def _read(control: socket.socket, orders: queue.SimpleQueue[bytes]) -> None:
 
 def main() -> None:
     """Say hello to the engine, then do as told until the connection closes; it never returns."""
-    import psycopg  # noqa: F401  imported ahead, so that the first run does not pay for it
-    import sqlalchemy.dialects.postgresql.psycopg
-    import sqlalchemy.orm  # noqa: F401
-
     parent, port, token = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    for module in sys.argv[4:]:  # ahead, so that the first run does not pay for it
+        importlib.import_module(module)
     die_with_parent(parent)
     with socket.create_connection(("127.0.0.1", port)) as control:
         control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

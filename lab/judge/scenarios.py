@@ -14,6 +14,7 @@ from lab.engine import schedule as schedules
 from lab.engine.explore import Result, explore
 from lab.engine.history import History
 from lab.engine.postgres import Database, Server
+from lab.engine.replica import IMPORTS
 from lab.engine.schedule import Schedule
 from lab.engine.stepper import Stepper
 from lab.errors import LabError
@@ -117,7 +118,7 @@ class Theatre:
             http = {"NTFY_URL": self.pushes.server.url} if self.pushes else {}
             stepper = self._stack.enter_context(
                 Stepper(self.database, self.stage.folder, {}, spares=self.spares, env=env,
-                        http=http))
+                        http=http, imports=self.stage.data.get("imports", IMPORTS)))
             stepper.named = self.stage.data.get("conditions", {})
             if self.pushes:
                 stepper.on_reset = self.pushes.server.clear

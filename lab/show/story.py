@@ -1,7 +1,7 @@
 """`make stage-N`: the tale of a stage, told by running it.
 
-A tale is data (`[[tale]]` in stage.toml): what is said, what is run, and what must come out. The ways
-to run are in TELLERS; anything else names a scenario.
+A tale is data (`[[tale]]` in stage.toml): what is said, what is run, and what must come out. The
+ways to run are in TELLERS; anything else names a scenario.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lab.engine.schedule import Schedule
 from lab.judge.scenarios import Scenario, Theatre, scenarios, theatre
 from lab.judge.stage import Stage, stage, stages
 from lab.judge.verdict import Verdict, judge, read
-from lab.show import counting, phone, tables, terminal
+from lab.show import counting, phone, sweep, tables, terminal
 
 __all__ = ["Told", "run"]
 
@@ -39,7 +39,7 @@ class Told:
 
     def keep(self, name: str, title: str, history: History, verdict: Verdict,
              since: str | None = None) -> None:
-        """Save the history and its timeline under out/; its clock counts from `since` (ISO time)."""
+        """Save the history and its timeline under out/; the clock counts from `since` (ISO)."""
         from lab.show import picture, timeline  # drawing is slow to import, and comes last
 
         history.save(OUT / f"{name}.jsonl")
@@ -75,7 +75,8 @@ def tell_schedule(told: Told, part: Mapping[str, Any]) -> bool:
     """Run a schedule of the tale's own; `part` has the fields of a scenario, and `expect`."""
     number = 1 + [p for p in told.stage.data["tale"] if p["run"] == "schedule"].index(part)
     fields = {key: part[key] for key in ("everyone", "roles", "isolation", "error") if key in part}
-    scenario = Scenario(f"schedule-{number}", part["say"], Schedule.parse(part["schedule"]), **fields)
+    moves = Schedule.parse(part["schedule"])
+    scenario = Scenario(f"schedule-{number}", part["say"], moves, **fields)
     return _show(told, part, scenario, part["expect"])
 
 
@@ -115,13 +116,15 @@ def tell_free(told: Told, part: Mapping[str, Any]) -> bool:
 def tell_explore(told: Told, part: Mapping[str, Any]) -> bool:
     """Count every interleaving of two replicas."""
     wanted = [entry for entry in told.stage.data["explore"] if entry["replicas"] == 2]
-    return all([counting.count(told.console, told.theatre, entry) for entry in wanted])
+    kept = [counting.count(told.console, told.theatre, entry) for entry in wanted]
+    return all(kept)
 
 
 TELLERS: dict[str, Callable[[Told, Mapping[str, Any]], bool]] = {
     "free": tell_free,
     "explore": tell_explore,
     "schedule": tell_schedule,
+    "sweep": sweep.tell_sweep,
 }
 
 
