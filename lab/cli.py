@@ -59,6 +59,11 @@ def _replay(parser: argparse.ArgumentParser) -> None:
                         choices=ISOLATION)
 
 
+def _run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("script", type=Path, help="such as 00-the-bug/bug.py")
+    parser.add_argument("--times", type=int, default=1, metavar="N", help="one after another")
+
+
 def _ladder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="leave out the interleavings")
 
@@ -79,6 +84,8 @@ COMMANDS = {
     "replay": Command("run one schedule of stage N", "lab.show.counting:replay", _replay),
     "soak": Command("keep every stage's promise 100 times, with all processors busy",
                     "lab.show.soak:run", _soak),
+    "run": Command("run a stage's script by hand, on a database to play with",
+                   "lab.show.byhand:run", _run),
     "ladder": Command("run all stages against all scenarios", "lab.show.ladder:run", _ladder),
     "diff": Command("show what changed from stage N-1 to N", "lab.show.diff:run", _stage),
     "notebooks": Command(

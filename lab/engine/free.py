@@ -143,11 +143,12 @@ class FreeRun:
                                "Close other programs and try again.", code=1)
 
     def _pace(self) -> float:
-        """Run the clock slow while a replica is at work, else fast; returns seconds to look away."""
+        """Run the clock slow while a replica is at work, else fast; returns for how long."""
         clock, now = self.clock.read(), self.now
         due = {letter: self._due(letter, now) for letter in self.letters}
-        at_work = any(at <= now < at + TURN and self._turns[letter] <= self._nth(letter, at)
-                      for letter, at in due.items())
+        at_work = any(
+            at <= now < at + TURN and self._turns[letter] <= self._nth(letter, at)
+            for letter, at in due.items())
         speed = SLOW if at_work else FAST
         if clock.speed != speed:
             self.clock.set(now, speed)

@@ -1,0 +1,51 @@
+"""`run SCRIPT`: a script of a stage, run as by hand, on a database to play with.
+
+The script gets the database in DATABASE_URL, which is not printed: it has a password in it. The
+database has the stage's tables and rows, and is dropped when the last run is over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from lab.engine.postgres import server
+from lab.engine.replica import ROOT
+from lab.engine.stepper import INCIDENT
+from lab.errors import LabError
+from lab.judge.stage import stage
+from lab.show import terminal
+
+__all__ = ["run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run `args.script` `args.times` times, one after another; returns the first exit code not 0.
+
+    Raises:
+        LabError: there is no such script, or it is in no stage's folder.
+    """
+    script: Path = args.script.resolve()
+    if not script.is_file():
+        raise LabError(f"There is no file {args.script}.", "Name one such as 00-the-bug/bug.py.")
+    found = stage(script.parent.name)
+    console = terminal.screen()
+    shown = f"{found.name}/{script.name}"
+    with server() as used, found.database(used) as database:
+        env = {"LAB_CLOCK": INCIDENT.isoformat()} | os.environ | {
+            "DATABASE_URL": database.url, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
+        for number in range(1, args.times + 1):
+            console.print(terminal.heading(f"python {shown}   ({number} of {args.times})"))
+            command = [sys.executable, "-m", "lab.engine.launch", str(os.getpid()), str(script)]
+            with subprocess.Popen(command, cwd=script.parent, env=env,
+                                  stdin=subprocess.PIPE) as process:
+                try:
+                    code = process.wait()
+                finally:
+                    process.kill()
+            if code:
+                return code
+    return 0
