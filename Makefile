@@ -45,6 +45,10 @@ setup: $(CORE)  ## make .venv and install the lab (every other target does it by
 $(STAGES:%=stage-%): $(CORE)  ## tell the story of stage N: what breaks, what holds, what gets through
 	@$(LAB) stage $(N)
 
+.PHONY: bug
+bug: $(CORE)  ## the bug in thirty lines: 00-the-bug/bug.py, run three times by hand
+	@$(LAB) run 00-the-bug/bug.py --times 3
+
 .PHONY: $(STAGES:%=explore-%)
 $(STAGES:%=explore-%): $(CORE)  ## run every interleaving of stage N and count those that break it
 	@$(LAB) explore $(N)
