@@ -60,6 +60,7 @@ class Process:
         self._buffer = b""
         self._waiting_orders: list[dict] = []
         self.answers: list[dict] = []
+        self.frames: list[dict] | None = None  # where it is; None until it has said so
 
     def attach(self, sock: socket.socket) -> None:
         """Its control connection has come in."""
@@ -79,7 +80,11 @@ class Process:
 
     def _said(self, data: bytes) -> None:
         *lines, self._buffer = (self._buffer + data).split(b"\n")
-        self.answers += [json.loads(line) for line in lines]
+        for answer in map(json.loads, lines):
+            if "where" in answer:
+                self.frames = answer["where"]
+            else:
+                self.answers.append(answer)
 
     @property
     def ready(self) -> bool:

@@ -4,6 +4,7 @@
     A*3          three statements
     A..          to the end of its run, or until it waits
     A..commit    until COMMIT is its next statement; any word of a label does: A..insert:worker_runs
+    A.start      begin its run: it is held at its first statement
     A.kill       SIGKILL;  A.restart  a new process;  A.again  another run of the same process
     A.cut-before break the connection before the next statement reaches the server
     A.cut-after  break it after the statement ran, before the answer arrives
@@ -28,7 +29,7 @@ from lab.world.conditions import conditions
 __all__ = ["Move", "Schedule", "run"]
 
 NOTHING: Mapping[str, list[str]] = {}
-ACTIONS = ("kill", "restart", "again", "cut-before", "cut-after", "freeze", "thaw")
+ACTIONS = ("start", "kill", "restart", "again", "cut-before", "cut-after", "freeze", "thaw")
 _MOVE = re.compile(r"(?P<letter>[A-Z])(?:\*(?P<count>\d+)|(?P<run>\.\.)(?P<point>[\w:.\-]*)"
                    r"|\.(?P<action>[a-z][a-z-]*))?$")
 

@@ -2,6 +2,7 @@
 
 Started as `python -m lab.engine.warm PARENT PORT TOKEN [MODULE …]`. It enters a stage folder as `python worker.py` would
 (the folder is the script's own directory), then runs one call after another and says how each ended.
+While a call runs, it can be asked which line of the stage it is on.
 The stage's code sees nothing of this: it finds DATABASE_URL, NTFY_URL and the clock in its environment.
 """
 
@@ -20,6 +21,10 @@ from typing import Any
 
 from lab.engine.launch import die_with_parent
 from lab.world import clock
+
+
+WHERE = b'{"where": true}\n'
+_speaking = threading.Lock()
 
 
 def encode(value: Any) -> Any:
@@ -79,10 +84,31 @@ def _line(error: BaseException) -> str:
     return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
 
 
+def _where() -> list[dict]:
+    """The frames of the run under way that are in the stage's folder, innermost first."""
+    frame = sys._current_frames()[threading.main_thread().ident]
+    found = []
+    while frame:
+        file, code = frame.f_code.co_filename, frame.f_code
+        if os.path.dirname(file).startswith(os.getcwd()):
+            found.append({"file": os.path.relpath(file), "line": frame.f_lineno,
+                          "function": code.co_name})
+        frame = frame.f_back
+    return found
+
+
 def _read(control: socket.socket, orders: queue.SimpleQueue[bytes]) -> None:
     for line in control.makefile("rb"):
-        orders.put(line)
+        if line == WHERE:  # answered here: the main thread is blocked in the driver
+            _say(control, {"where": _where()})
+        else:
+            orders.put(line)
     os._exit(1)  # the engine is gone, so whatever runs here is nobody's any more
+
+
+def _say(control: socket.socket, answer: dict) -> None:
+    with _speaking:
+        control.sendall(json.dumps(answer).encode() + b"\n")
 
 
 def main() -> None:
@@ -104,7 +130,7 @@ def main() -> None:
             answer = _run(order["call"], order["args"], order["kwargs"])
             sys.stdout.flush()
             sys.stderr.flush()
-            control.sendall(json.dumps(answer).encode() + b"\n")
+            _say(control, answer)
 
 
 if __name__ == "__main__":
