@@ -21,6 +21,9 @@ LOOKS = {
     "lost": ("#F3C9A0", "xxx", "L", "bought, never told (lost)"),
     "phantom": (INK, "", "P", "told, and not bought (phantom)"),
 }
+HOW = ("Cells of a step: killed before it · connection cut before it · its answer lost "
+       "(and a COMMIT: refused).",
+       "Upper line: nobody tries again. Lower line: the front end does.")
 GAP, APART = 0.4, 1.0  # in cells: between steps, between programs
 LINE = 0.36  # of a row: the height of a line of cells, and of the names over them
 
@@ -35,19 +38,22 @@ def crashes(sweeps: Mapping[str, Sweep], names: Mapping[str, str] | None = None,
         title: one line.
     """
     with picture() as figure:
-        axes = figure.add_axes((0.165, 0.115, 0.825, 0.79))
+        axes = figure.add_axes((0.165, 0.095, 0.825, 0.75))
         widths = [_row(axes, y, swept, names or {}) for y, swept in enumerate(sweeps.values())]
         axes.set_xlim(-0.1, max(widths))
         axes.set_ylim(len(sweeps) - 0.05, -0.05)
-        axes.set_yticks([y + 1.5 * LINE for y in range(len(sweeps))],
-                        [name.replace("_", "\n", 1) for name in sweeps], size=18, weight="bold",
-                        linespacing=0.95)
+        axes.set_yticks([y + 1.75 * LINE for y in range(len(sweeps))],
+                        [name.replace(" + ", " +\n") if " + " in name else
+                         name.replace("_", "\n", 1) for name in sweeps],
+                        size=18, weight="bold", linespacing=0.95)
         axes.set_xticks([])
         axes.tick_params(axis="y", length=0)
         axes.spines[:].set_visible(False)
         _legend(figure)
         points = sum(len(swept.points) for swept in sweeps.values())
         banner(figure, f"{title}: {points} points, each tried", y=0.945)
+        figure.text(0.02, 0.9, HOW[0], size=17)
+        figure.text(0.02, 0.868, HOW[1], size=17)
     return figure
 
 
@@ -93,9 +99,9 @@ def _cell(axes: Axes, x: float, y: float, outcome: Outcome) -> None:
 
 
 def _legend(figure: Picture) -> None:
-    axes = figure.add_axes((0.165, 0.01, 0.825, 0.095))
+    axes = figure.add_axes((0.165, 0.015, 0.825, 0.07))
     axes.set_axis_off()
-    axes.set(xlim=(0, 3), ylim=(3, 0))
+    axes.set(xlim=(0, 3), ylim=(2, 0))
     for number, (fill, hatch, sign, meaning) in enumerate(LOOKS.values()):
         x, y = number % 3, number // 3
         axes.add_patch(Rectangle((x, y + 0.12), 0.075, 0.72, fc=fill, ec=MUTED, hatch=hatch))
@@ -103,9 +109,6 @@ def _legend(figure: Picture) -> None:
                   va="center_baseline", color="white" if fill == INK else INK, size=14,
                   bbox={"boxstyle": "round,pad=0.05", "fc": fill, "ec": "none"} if hatch else None)
         axes.text(x + 0.09, y + 0.5, meaning, va="center_baseline", size=15)
-    axes.text(0, 2.5, "Each step: killed before it, connection cut before it, its answer lost; "
-              "a COMMIT also refused. Upper line: nobody tries again. Lower: somebody does.",
-              size=14, va="center_baseline")
 
 
 def strip(points: Sequence[Point], retried: bool = False) -> str:

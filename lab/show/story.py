@@ -20,7 +20,7 @@ from lab.engine.schedule import Schedule
 from lab.judge.scenarios import Scenario, Theatre, scenarios, theatre
 from lab.judge.stage import Stage, stage, stages
 from lab.judge.verdict import Verdict, judge, read
-from lab.show import counting, phone, sweep, tables, terminal
+from lab.show import counting, phone, rush, sweep, tables, terminal
 
 __all__ = ["Told", "run"]
 
@@ -125,6 +125,7 @@ TELLERS: dict[str, Callable[[Told, Mapping[str, Any]], bool]] = {
     "explore": tell_explore,
     "schedule": tell_schedule,
     "sweep": sweep.tell_sweep,
+    "rush": rush.tell_rush,
 }
 
 
