@@ -7,8 +7,8 @@ PYTHON ?= python3
 # Byte code goes into .venv and __pycache__ even where the user's shell turns it off: without it each
 # of the many short-lived processes here compiles SQLAlchemy again, for a second and more.
 unexport PYTHONDONTWRITEBYTECODE
-EXTRAS := test notebooks api docker cdk peers redis dev
-TEST_EXTRAS := test notebooks api
+EXTRAS := test notebooks api play book docker cdk peers redis dev
+TEST_EXTRAS := test notebooks api play
 STAGES := 0 1 2 3 4 5 6 7 8 9 10
 
 ifeq ($(OS),Windows_NT)
@@ -76,6 +76,10 @@ notebook: $(CORE) $(call extra,notebooks)  ## open the notebooks in JupyterLab (
 .PHONY: notebooks
 notebooks: $(CORE) $(call extra,notebooks)  ## execute every notebook and save its outputs
 	@$(LAB) notebooks
+
+.PHONY: book
+book: $(CORE) $(call extra,book)  ## all READMEs and notebooks as a site that works offline
+	@$(LAB) book
 
 .PHONY: test
 test: $(CORE) $(call extra,$(TEST_EXTRAS))  ## run every test (PYTEST="-k word" to choose)

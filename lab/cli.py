@@ -91,6 +91,7 @@ COMMANDS = {
     "notebooks": Command(
         "execute the notebooks and save their outputs", "lab.show.notebooks:run", _notebooks
     ),
+    "book": Command("make a site of all READMEs and notebooks", "lab.show.book:run"),
     "doctor": Command("say which Postgres is used, and what is wrong", "lab.show.care:doctor"),
     "clean": Command("stop and delete what the lab left behind", "lab.show.care:clean"),
 }
