@@ -16,10 +16,12 @@ logger = logging.getLogger(__name__)
 def order(placement: str, key: str, user: int, product: int, now: datetime) -> None:
     """Buy through the placement (the name of its file); raises what the last attempt raised."""
     shop = importlib.import_module(placement)
-    for attempt in range(1, ATTEMPTS + 1):
+    attempt = 1
+    while True:
         try:
             return shop.buy(key, user, product, now)
         except Exception as error:
             logger.warning("order %s, attempt %d: %s", key, attempt, error)
             if attempt == ATTEMPTS:
                 raise
+            attempt += 1

@@ -1,8 +1,8 @@
 """The push inside the transaction, just before its commit: "it cannot go wrong there".
 
 **Stops:** a push about a product that is sold out.
-**Lets through:** a push about a purchase whose commit fails (phantom), or has not ended (early); and
-while the push takes its time, the connection and the product's row are held.
+**Lets through:** a push about a purchase whose commit fails (phantom), or has not ended (early).
+And while the push takes its time, the connection and the product's row are held.
 """
 
 from datetime import datetime

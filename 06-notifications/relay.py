@@ -2,7 +2,7 @@
 
 **Stops:** losses. A message stays pending until its push was answered, whoever dies meanwhile; one
 that cannot be sent is set aside after MOST_ATTEMPTS, so that it does not hold up the others.
-**Lets through:** duplicates: who dies after the push and before the mark leaves it to be sent again.
+**Lets through:** duplicates: who dies between push and mark leaves the message to be sent again.
 """
 
 import logging
@@ -64,7 +64,7 @@ def run_once(db: psycopg.Connection, now: datetime) -> str:
 
 
 def drain(now: datetime) -> int:
-    """Deliver what is due by `now`, until nothing is or the server is in trouble; returns how many."""
+    """Deliver what is due by `now`, unless the server gets into trouble; returns how many."""
     sent = 0
     with connect(autocommit=True) as db:
         while (did := run_once(db, now)) not in ("idle", "trouble"):

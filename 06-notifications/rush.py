@@ -1,7 +1,7 @@
 """Many buyers at once, in one service with a small pool of connections: what a slow push costs.
 
-Started as `python rush.py PLACEMENT BUYERS POOL`; prints a line of JSON for each buyer: seconds from
-the start of the rush until it had a connection, and until it was done.
+Started as `python rush.py PLACEMENT BUYERS POOL`; prints a line of JSON for each buyer: seconds
+from the start of the rush until it had a connection, and until it was done.
 
 **Stops:** nothing.
 **Lets through:** with the push inside the transaction, a queue for the pool and one for the row.

@@ -14,7 +14,7 @@ from http.client import HTTPException
 import psycopg
 
 TOPIC = "ta050"
-PATIENCE = 10.0  # seconds for an answer of the push server; without a limit, one may hold us for ever
+PATIENCE = 10.0  # seconds for an answer of the push server; without a limit it may hold us for ever
 
 
 class NotSent(Exception):
@@ -31,7 +31,7 @@ def connect(autocommit: bool = False) -> psycopg.Connection:
 
 
 def sell(db: psycopg.Connection, order: str, user: int, product: int, now: datetime) -> None:
-    """Record the purchase and take one from the stock; an order that is there already stays as it is.
+    """Record the purchase and take one from the stock; an order that is there stays as it is.
 
     Raises psycopg.errors.CheckViolation when the product is sold out. The caller commits.
     """

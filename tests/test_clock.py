@@ -103,6 +103,19 @@ def test_a_shared_clock_can_be_sped_up_in_the_middle_of_a_sleep(shared):
     assert clock.now() >= INCIDENT + timedelta(hours=1)
 
 
+def test_a_skipped_sleep_moves_this_processs_clock_only_and_only_for_one_run(shared, monkeypatch):
+    monkeypatch.setenv("LAB_SLEEP", "skip")
+    clock.sleep_until(INCIDENT + timedelta(minutes=5))
+    clock.sleep_until(INCIDENT + timedelta(minutes=2))
+    assert clock.now() == INCIDENT + timedelta(minutes=5)
+    assert shared.read().now() == INCIDENT
+    shared.set(INCIDENT + timedelta(hours=1), 0)
+    assert clock.now() == INCIDENT + timedelta(hours=1)
+    shared.set(INCIDENT, 0)
+    clock.forget_sleep()
+    assert clock.now() == INCIDENT
+
+
 def test_readers_never_see_half_a_line_while_the_clock_is_set(shared):
     stop = threading.Event()
 

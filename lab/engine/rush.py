@@ -1,7 +1,7 @@
 """A rush: many buyers at once in one real process, and what Postgres says of its connections.
 
-Nothing is stepped. The process runs a stage's own script, and pg_stat_activity is looked at until it
-ends (PostgreSQL documentation, "The Statistics Collector", pg_stat_activity).
+Nothing is stepped. The process runs a stage's own script, and pg_stat_activity is looked at until
+it ends (PostgreSQL documentation, "The Cumulative Statistics System").
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FROM pg_stat_activity WHERE datname = current_database() AND pid <> ALL (%s)
 
 @dataclass(frozen=True)
 class Sample:
-    """One look: seconds since the start, connections idle in a transaction, and waiting for a lock."""
+    """One look: seconds since the start, connections idle in a transaction, waiting for a lock."""
 
     at: float
     idle: int
@@ -108,7 +108,7 @@ def rush(database: Database, script: Path, arguments: Sequence[str], ntfy_url: s
                 continue
         lines = process.stdout.read().splitlines()
     if process.returncode or first != "rush started\n":
-        raise LabError(f"{script.name} failed: {([first, *lines] or ['it printed nothing'])[-1]}",
+        raise LabError(f"{script.name} failed: {[first, *lines][-1] or 'it printed nothing'}",
                        f"Run {script.parent.name}/{script.name} by hand to see why.", code=1)
     buyers = [json.loads(line) for line in lines]
     end = max(buyer["done"] for buyer in buyers)

@@ -87,8 +87,7 @@ class Theatre:
     """A stage with its database and replicas, on which scenarios, schedules and explorations run.
 
     The processes stay warm from one to the next. Use `theatre` to get one. `spares` processes are
-    kept ready beside them, if it is set before the first is needed; `pushes` is there for a stage
-    with a push server.
+    kept ready beside them; `pushes` is there for a stage with a push server.
     """
 
     spares = 0
@@ -117,13 +116,14 @@ class Theatre:
                 env["PGOPTIONS"] = f"-c default_transaction_isolation={level}"
             http = {"NTFY_URL": self.pushes.server.url} if self.pushes else {}
             stepper = self._stack.enter_context(
-                Stepper(self.database, self.stage.folder, {}, spares=self.spares, env=env,
-                        http=http, imports=self.stage.data.get("imports", IMPORTS)))
+                Stepper(self.database, self.stage.folder, {}, env=env, http=http,
+                        imports=self.stage.data.get("imports", IMPORTS)))
             stepper.named = self.stage.data.get("conditions", {})
             if self.pushes:
                 stepper.on_reset = self.pushes.server.clear
             self._steppers[isolation] = stepper
         stepper = self._steppers[isolation]
+        stepper.stable.spares = self.spares
         stepper.cast(cast, {name: schedules.condition(name, stepper.named) for name in standing})
         return stepper
 

@@ -30,7 +30,7 @@ LINE = 0.36  # of a row: the height of a line of cells, and of the names over th
 
 def crashes(sweeps: Mapping[str, Sweep], names: Mapping[str, str] | None = None,
             title: str = "Where the process may die") -> Picture:
-    """Placements × crash points. The upper line of a row: nobody tries again; the lower: somebody does.
+    """Placements × crash points. Upper line of a row: nobody tries again; the lower: somebody does.
 
     Args:
         sweeps: placement -> its sweep, drawn from the top down.
