@@ -10,7 +10,7 @@ from rich.console import RenderableType
 
 from lab.show import terminal
 
-__all__ = ["paid", "phone_of", "third"]
+__all__ = ["PRIZE", "paid", "phone_of", "seen", "third"]
 
 PRIZE = 10
 
@@ -27,14 +27,20 @@ def third(conn: psycopg.Connection) -> str:
 
 def phone_of(conn: psycopg.Connection, name: str, now: datetime) -> RenderableType:
     """The phone of a member, looked at when the world's time is `now` (aware)."""
-    told: Sequence[tuple[str, datetime]] = conn.execute(
+    told, wallet = seen(conn, name)
+    ages = [(body, (now - at).total_seconds() // 60) for body, at in told]
+    return terminal.phone(name, ages, wallet, PRIZE)
+
+
+def seen(conn: psycopg.Connection, name: str) -> tuple[Sequence[tuple[str, datetime]], int]:
+    """A member's notifications, the newest first, each with its time; and the wallet."""
+    told = conn.execute(
         "SELECT body, created_at FROM notifications JOIN members ON members.id = member_id"
         " WHERE name = %s ORDER BY created_at DESC, notifications.id DESC", (name,)).fetchall()
     wallet, = conn.execute(
         "SELECT coalesce(sum(amount), 0) FROM token_transactions JOIN members"
         " ON members.id = member_id WHERE name = %s", (name,)).fetchone()
-    ages = [(body, (now - at).total_seconds() // 60) for body, at in told]
-    return terminal.phone(name, ages, wallet, PRIZE)
+    return told, wallet
 
 
 def paid(conn: psycopg.Connection) -> dict[str, int]:

@@ -1,0 +1,1 @@
+"""`make play`: a local page on which the room decides which replica moves next."""

@@ -1,0 +1,68 @@
+"""The piece of a stage's code that a replica is in, and which of its lines come next."""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from lab.engine.where import Frame
+
+__all__ = ["entry", "excerpt"]
+
+Functions = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def excerpt(folder: Path, frame: Frame) -> dict[str, Any]:
+    """The function that a frame is in: file, function, the number of its first line, its lines, and
+    the first and last line of the statement that is under way."""
+    path = folder / frame.file
+    lines, tree = _parsed(path, path.stat().st_mtime_ns)
+    around = [node for node in ast.walk(tree) if isinstance(node, Functions) and _has(node, frame)]
+    function = max(around, key=lambda node: node.lineno, default=None)
+    body = function.body if function else tree.body
+    first, last = (function.lineno, function.end_lineno) if function else (1, len(lines))
+    start, end = _statement(body, frame) or (frame.line, frame.line)
+    return {"file": frame.file, "function": frame.function, "first": first, "start": start,
+            "end": end, "lines": lines[first - 1:last]}
+
+
+def entry(folder: Path, call: str) -> dict[str, Any] | None:
+    """The function that a program calls, before it has begun; None if it is not in the folder."""
+    module, _, function = call.partition(":")
+    path = folder / (module.replace(".", "/") + ".py")
+    if not path.exists():
+        return None
+    lines, tree = _parsed(path, path.stat().st_mtime_ns)
+    for node in ast.walk(tree):
+        if isinstance(node, Functions) and node.name == function:
+            return {"file": path.relative_to(folder).as_posix(), "function": function,
+                    "first": node.lineno, "start": 0, "end": 0,
+                    "lines": lines[node.lineno - 1:node.end_lineno]}
+    return None
+
+
+@lru_cache(maxsize=64)
+def _parsed(path: Path, changed: int) -> tuple[list[str], ast.Module]:
+    source = path.read_text(encoding="utf-8")
+    return source.splitlines(), ast.parse(source)
+
+
+def _has(node: ast.AST, frame: Frame) -> bool:
+    return node.lineno <= frame.line <= node.end_lineno
+
+
+def _statement(body: list[ast.stmt], frame: Frame) -> tuple[int, int] | None:
+    """The lines of the innermost statement; of an `if`, a `with` or a loop only its head."""
+    for node in body:
+        if not _has(node, frame):
+            continue
+        parts = [part for part in ast.iter_child_nodes(node)
+                 if isinstance(part, (ast.stmt, ast.excepthandler, ast.match_case))]
+        inside = [s for part in parts for s in ([part] if isinstance(part, ast.stmt) else part.body)]
+        if found := _statement(inside, frame):
+            return found
+        head_ends = min((s.lineno for s in inside), default=node.end_lineno + 1) - 1
+        return node.lineno, max(node.lineno, head_ends)
+    return None

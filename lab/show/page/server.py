@@ -1,0 +1,81 @@
+"""`make play`: the page's server, on this machine's loopback only."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import socket
+import threading
+import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from lab.show.page.desk import ORDERS
+from lab.show.page.guard import Guard
+from lab.show.page.room import Room
+from lab.show.page.view import menu
+
+__all__ = ["application", "serve"]
+
+STATIC = Path(__file__).with_name("static")
+
+
+def application(room: Room, token: str) -> ASGIApp:
+    """The page, its events and its orders; everything else is refused."""
+
+    async def page(request: Request) -> Response:
+        return FileResponse(STATIC / "index.html")
+
+    async def stages(request: Request) -> Response:
+        return JSONResponse(menu())
+
+    async def events(request: Request) -> Response:
+        return StreamingResponse(room.watch(), media_type="text/event-stream")
+
+    async def order(request: Request) -> Response:
+        try:
+            what = await request.json()
+            name = what.pop("order")
+            if name not in ORDERS:
+                raise KeyError(name)
+            await room.order(name, what)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise HTTPException(400, "This is no order.") from error
+        return Response(status_code=204)
+
+    @asynccontextmanager
+    async def life(app: Starlette) -> AsyncIterator[None]:
+        yield
+        await room.close()
+
+    return Guard(Starlette(lifespan=life, routes=[
+        Route("/", page),
+        Route("/stages", stages),
+        Route("/events", events),
+        Route("/order", order, methods=["POST"]),
+        Mount("/static", StaticFiles(directory=STATIC)),
+    ]), token)
+
+
+def serve(args: argparse.Namespace) -> int:
+    """Serve until Ctrl-C; then every process and the database are gone."""
+    token = secrets.token_urlsafe(16)
+    with socket.create_server(("127.0.0.1", args.port)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/{token}/"
+        print(f"Be the scheduler: {url}\nCtrl-C ends it.", flush=True)
+        if not args.no_browser:
+            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+        config = uvicorn.Config(application(Room(args.stage or 0), token), log_level="warning",
+                                timeout_graceful_shutdown=1, server_header=False)
+        uvicorn.Server(config).run(sockets=[listener])
+    return 0
