@@ -57,6 +57,14 @@ $(STAGES:%=explore-%): $(CORE)  ## run every interleaving of stage N and count t
 $(STAGES:%=replay-%): $(CORE)  ## run one schedule: make replay-1 SCHEDULE="A.. B.."
 	@$(LAB) replay $(N) "$(SCHEDULE)"
 
+.PHONY: play
+play: $(CORE) $(call extra,play)  ## be the scheduler: a live page on which you move the replicas
+	@$(LAB) play
+
+.PHONY: $(STAGES:%=play-%)
+$(STAGES:%=play-%): $(CORE) $(call extra,play)  ## the same, beginning with stage N
+	@$(LAB) play $(N)
+
 .PHONY: $(STAGES:%=diff-%)
 $(STAGES:%=diff-%): $(CORE)  ## what changed in the code from stage N-1 to N
 	@$(LAB) diff $(N)

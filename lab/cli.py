@@ -68,6 +68,14 @@ def _ladder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="leave out the interleavings")
 
 
+def _play(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("stage", metavar="N", nargs="?", help="the stage to begin with (default: 0)")
+    parser.add_argument("--no-browser", action="store_true", help="print the address, open nothing")
+    parser.add_argument("--port", type=int, default=0, help="on this port (default: any free one)")
+    parser.add_argument("--soak", type=float, metavar="SECONDS",
+                        help="play at random for so long, and look for what is left behind")
+
+
 def _soak(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--times", type=int, default=100, help="rounds (default: 100)")
 
@@ -82,6 +90,7 @@ COMMANDS = {
     "explore": Command("count the interleavings that break stage N", "lab.show.counting:explore",
                        _explore),
     "replay": Command("run one schedule of stage N", "lab.show.counting:replay", _replay),
+    "play": Command("be the scheduler, on a page in the browser", "lab.show.play:run", _play),
     "soak": Command("keep every stage's promise 100 times, with all processors busy",
                     "lab.show.soak:run", _soak),
     "run": Command("run a stage's script by hand, on a database to play with",
