@@ -1,7 +1,7 @@
 """The blocks in the READMEs are what the program prints and what the files hold.
 
-A comment above a block says where it comes from: a command, or a file. A line with an ellipsis alone
-stands for what is left out.
+A comment above a block says where it comes from: a command, or a file. A line with an ellipsis
+alone stands for what is left out.
 """
 
 import re
@@ -20,7 +20,7 @@ NOT_OUTPUT = {"sh", "mermaid"}
 
 
 def blocks(text):
-    """(source, body) of each block that shows output or code; the source is "" when none is named."""
+    """(source, body) of each block that shows output or code; the source may be missing: ""."""
     return [(source, body) for source, language, body in BLOCK.findall(text)
             if language not in NOT_OUTPUT]
 

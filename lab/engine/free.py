@@ -148,7 +148,7 @@ class FreeRun:
         due = {letter: self._due(letter, now) for letter in self.letters}
         at_work = any(
             at <= now < at + TURN and self._turns[letter] <= self._nth(letter, at)
-            for letter, at in due.items())
+            and self.processes[letter].poll() is None for letter, at in due.items())
         speed = SLOW if at_work else FAST
         if clock.speed != speed:
             self.clock.set(now, speed)

@@ -4,6 +4,7 @@ Messages come from here so that a command that fails and `doctor` say the same. 
 password: what libpq says about a URL it cannot read is left out, because it quotes from it.
 """
 
+import logging
 import os
 import re
 from typing import Literal
@@ -13,6 +14,9 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from lab.errors import LabError
+
+# An interrupt in the middle of a query is no news: the command that was interrupted says so itself.
+logging.getLogger("psycopg").setLevel(logging.CRITICAL)
 
 OLDEST = 14
 TIMEOUT = 5  # seconds to wait for a connection, unless the URL has connect_timeout
