@@ -81,5 +81,5 @@ def table(done: Sequence[Swept]) -> RenderableType:
     seconds = sum(result.seconds for result in results)
     key = "  ".join(f"{sign.format(times=2)} {name}" for name, (_, _, sign, _) in LOOKS.items())
     return Group(*lines, Text(key, "dim"), drawn,
-                 Text(f"{total} crash points, every one tried, two runs each ({seconds:.0f} s).",
+                 Text(f"{total} crash points, every one tried, two runs each ({seconds:.1f} s).",
                       "bold"))

@@ -46,8 +46,8 @@ class PushServer:
         self.on_message: Callable[[dict[str, Any]], None] = lambda message: None
         self.changed = threading.Condition()
         self.closing = threading.Event()
-        self._http = ThreadingHTTPServer(("127.0.0.1", port), _Handler)
-        self._http.push, self._http.daemon_threads = self, True
+        self._http = _Server(("127.0.0.1", port), _Handler)
+        self._http.push = self
         self.url = f"http://127.0.0.1:{self._http.server_port}"
         threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
 
@@ -91,6 +91,11 @@ class PushServer:
             self.messages.append(message)
             self.changed.notify_all()
         return message
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # who comes while the queue is full tries again only a second later
 
 
 class _Handler(BaseHTTPRequestHandler):
