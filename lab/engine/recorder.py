@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from lab.engine.history import Event, History
-from lab.engine.link import Step
+from lab.engine.link import GONE, Step
 
 __all__ = ["Recorder"]
 
@@ -48,6 +48,7 @@ def _kind(step: Step) -> str:
     kind = _ENDS.get(words[0].rstrip(";") if words else "", "statement")
     if words[1:2] == ["TO"]:  # ROLLBACK TO SAVEPOINT ends nothing
         return "statement"
-    if kind == "commit" and step.tags[-1:] == ["ROLLBACK"]:  # COMMIT of a failed transaction
+    undone = step.tags[-1:] == ["ROLLBACK"] or (step.error and step.error != GONE)
+    if kind == "commit" and undone:  # COMMIT of a failed transaction, or one that was refused
         return "rollback"
     return kind

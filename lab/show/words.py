@@ -44,7 +44,9 @@ def headline(verdict: Judged) -> tuple[str, str]:
     for effect in verdict.effects:
         if effect.outcome != "once":
             said = (f"{effect.times}× instead of {effect.expected}×"
-                    if effect.outcome == "duplicated" else effect.outcome)
+                    if effect.outcome == "duplicated" else effect.outcome
+                    + (f" {effect.times}×" if effect.outcome == "phantom" and effect.times > 1
+                       else ""))
             wrong.setdefault(said, {})[effect.name] = None
     if not wrong:
         return "✓", "every effect once"
