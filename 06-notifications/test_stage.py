@@ -224,6 +224,24 @@ def test_a_slow_server_is_waited_for(shop):
     assert [m["sequence_id"] for m in push.messages] == ["p-1", "p-2"]
 
 
+def test_a_purchase_wakes_the_relay_that_would_look_by_itself_only_later(shop):
+    database, conn = shop
+    with PushServer() as push, relay(database, HERE / "relay.py", push.url):
+        conn.execute(FILL, (1,))
+        conn.execute("NOTIFY outbox")
+        until(push, 1, limit=4)  # IDLE is 5
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_of_two_relays_one_may_die_at_any_step_and_nothing_is_lost(theatre_of, step):
+    roles = {"A": "outbox", "B": "outbox_2", "R": "relay", "Q": "relay"}
+    dies = f"R*{step} " if step else ""
+    outcome = run(theatre_of(6), f"A.. B.. {dies}R.kill Q.. @19:00 Q.again Q..", roles=roles)
+    assert {name for name, _ in pushes(outcome).values()} <= {"once", "duplicated"}
+    assert pushes(outcome)["o-2"] == ("once", 1)
+    assert pushes(outcome)["o-1"][1] == (2 if step == 2 else 1)
+
+
 def moves(stepper, text):
     """Go on with a run under way."""
     for move in Schedule.parse(text):

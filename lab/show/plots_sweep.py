@@ -24,6 +24,7 @@ LOOKS = {
 HOW = ("Cells of a step: killed before it · connection cut before it · its answer lost "
        "(and a COMMIT: refused).",
        "Upper line: nobody tries again. Lower line: the front end does.")
+UNKNOWN = ("white", "oo", "?", "could not be judged")
 GAP, APART = 0.4, 1.0  # in cells: between steps, between programs
 LINE = 0.36  # of a row: the height of a line of cells, and of the names over them
 
@@ -87,7 +88,7 @@ def _name(axes: Axes, point: Point, x: float, y: float, names: Mapping[str, str]
 
 
 def _cell(axes: Axes, x: float, y: float, outcome: Outcome) -> None:
-    fill, hatch, sign, _ = LOOKS[outcome.name]
+    fill, hatch, sign, _ = LOOKS.get(outcome.name, UNKNOWN)
     height = 0.72 * LINE
     axes.add_patch(Rectangle((x, y), 0.96, height, fc=fill, ec=MUTED, lw=1, hatch=hatch))
     text = sign.format(times=outcome.times)
@@ -118,6 +119,6 @@ def strip(points: Sequence[Point], retried: bool = False) -> str:
         outcome = point.retried if retried else point.alone
         place = point.letter, point.step
         text += (" " if last and place != last else "")
-        text += LOOKS[outcome.name][2].format(times=outcome.times)
+        text += LOOKS.get(outcome.name, UNKNOWN)[2].format(times=outcome.times)
         last = place
     return text
