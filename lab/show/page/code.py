@@ -15,17 +15,16 @@ Functions = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def excerpt(folder: Path, frame: Frame) -> dict[str, Any]:
-    """The function that a frame is in: file, function, the number of its first line, its lines, and
-    the first and last line of the statement that is under way."""
+    """The function that a frame is in: file, function, its lines with their numbers (the docstring
+    is left out), and the first and last line of the statement that is under way."""
     path = folder / frame.file
     lines, tree = _parsed(path, path.stat().st_mtime_ns)
-    around = [node for node in ast.walk(tree) if isinstance(node, Functions) and _has(node, frame)]
+    around = [node for node in ast.walk(tree) if isinstance(node, Functions) and _has(node, frame.line)]
     function = max(around, key=lambda node: node.lineno, default=None)
     body = function.body if function else tree.body
-    first, last = (function.lineno, function.end_lineno) if function else (1, len(lines))
     start, end = _statement(body, frame) or (frame.line, frame.line)
-    return {"file": frame.file, "function": frame.function, "first": first, "start": start,
-            "end": end, "lines": lines[first - 1:last]}
+    return {"file": frame.file, "function": frame.function, "start": start, "end": end,
+            "lines": _lines(function or tree, lines)}
 
 
 def entry(folder: Path, call: str) -> dict[str, Any] | None:
@@ -38,8 +37,7 @@ def entry(folder: Path, call: str) -> dict[str, Any] | None:
     for node in ast.walk(tree):
         if isinstance(node, Functions) and node.name == function:
             return {"file": path.relative_to(folder).as_posix(), "function": function,
-                    "first": node.lineno, "start": 0, "end": 0,
-                    "lines": lines[node.lineno - 1:node.end_lineno]}
+                    "start": 0, "end": 0, "lines": _lines(node, lines)}
     return None
 
 
@@ -49,14 +47,21 @@ def _parsed(path: Path, changed: int) -> tuple[list[str], ast.Module]:
     return source.splitlines(), ast.parse(source)
 
 
-def _has(node: ast.AST, frame: Frame) -> bool:
-    return node.lineno <= frame.line <= node.end_lineno
+def _lines(node: Functions | ast.Module, lines: list[str]) -> list[tuple[int, str]]:
+    first, last = getattr(node, "lineno", 1), getattr(node, "end_lineno", len(lines))
+    told = node.body[0] if ast.get_docstring(node) else None
+    return [(number, lines[number - 1]) for number in range(first, last + 1)
+            if not (told and _has(told, number))]
+
+
+def _has(node: ast.AST, line: int) -> bool:
+    return node.lineno <= line <= node.end_lineno
 
 
 def _statement(body: list[ast.stmt], frame: Frame) -> tuple[int, int] | None:
     """The lines of the innermost statement; of an `if`, a `with` or a loop only its head."""
     for node in body:
-        if not _has(node, frame):
+        if not _has(node, frame.line):
             continue
         parts = [part for part in ast.iter_child_nodes(node)
                  if isinstance(part, (ast.stmt, ast.excepthandler, ast.match_case))]

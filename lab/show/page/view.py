@@ -16,6 +16,7 @@ from lab.show.lanes import lay_out, no_row
 from lab.show.page.code import entry, excerpt
 from lab.show.page.desk import Desk
 from lab.show.words import WRITES, ordinals, outcome_of
+from lab.world.conditions import conditions
 
 __all__ = ["menu", "view"]
 
@@ -35,6 +36,8 @@ def view(desk: Desk) -> dict[str, Any]:
         "programs": list(desk.stage.programs),
         "scenarios": [{"name": s.name, "title": s.title}
                       for s in scenarios(desk.stage).values()],
+        "conditions": [*({} if desk.stage.data.get("world") == "own" else conditions()),
+                       *stepper.named],
         "letters": desk.letters, "everyone": desk.everyone or next(iter(desk.stage.programs)),
         "roles": desk.roles, "isolation": desk.isolation, "usual": READ_COMMITTED,
         "schedule": plain(desk.moves), "moves": len(desk.moves),
@@ -97,7 +100,8 @@ def _replica(desk: Desk, letter: str, replica: Replica, frames: list) -> dict[st
              "finished" if replica.finished else "idle" if not replica.started else
              "waiting" if replica.waits_for else "held")
     events = [e for e in stepper.history if e.replica == letter]
-    last = next((e for e in reversed(events) if e.kind not in ("tick", "freeze", "thaw")), None)
+    last = next((e for e in reversed(events) if e.kind not in ("tick", "freeze", "thaw")
+                 and (e.kind != "end" or e.failed)), None)
     code = excerpt(folder, frames[0]) if frames else entry(folder, replica.program.call)
     program = next(n for n, p in desk.stage.programs.items() if p == replica.program)
     return {

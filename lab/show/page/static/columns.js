@@ -1,0 +1,126 @@
+// A column a replica: its state, the code it is in, what it wrote and has not committed, its buttons.
+import { $, h, set } from "./dom.js";
+import { t } from "./words.js";
+
+const SIGNS = { idle: "☾", held: "‖", waiting: "◴", frozen: "❄", finished: "■", dead: "✖", failed: "!" };
+const MORE = [["toCommit", "..commit", ","], ["toEnd", "..", "."], ["kill", ".kill", "Delete"],
+  ["cutBefore", ".cut-before", "-"], ["cutAfter", ".cut-after", "+"], ["freeze", ".freeze", "*"]];
+
+let built = "";
+
+// Buttons are made once for a cast, so that the focus stays where it is.
+export function columns(state, chosen, order) {
+  const cast = JSON.stringify([state.stage.name, state.letters, state.programs]);
+  if (cast !== built) {
+    $("#replicas").replaceChildren(...state.replicas.map((r) => column(r, state, order)));
+    $("#bar").replaceChildren(...state.replicas.map((r) =>
+      h("button", { "data-letter": r.letter, onclick: () => order("move", { text: forward(r.letter) }) })),
+    h("button", { onclick: () => order("undo"), "data-t": "undo" }, t("undo")));
+    built = cast;
+  }
+  for (const replica of state.replicas) fill(replica, state, chosen);
+}
+
+const now = {};
+const forward = (letter) => letter + now[letter];
+
+function column(replica, state, order) {
+  const letter = replica.letter;
+  const send = (what) => () => order("move", { text: letter + what });
+  const programs = h("select", { class: "program", onchange: (event) => order("cast", {
+    letters: now.state.letters, everyone: now.state.everyone, isolation: now.state.isolation,
+    roles: { ...now.state.roles, [letter]: event.target.value } }) },
+    state.programs.map((name) => h("option", {}, name)));
+  return h("article", { class: `replica of-${letter}`, id: `replica-${letter}` },
+    h("h2", {}, h("b", {}, letter), h("span", { class: "state" }), programs),
+    h("p", { class: "relations" }),
+    h("p", { class: "next" }), h("p", { class: "trail" }),
+    h("pre", { class: "code", tabindex: 0 }),
+    h("p", { class: "open" }),
+    h("div", { class: "buttons" },
+      h("button", { class: "step", "aria-keyshortcuts": letter,
+        onclick: () => order("move", { text: forward(letter) }) }),
+      MORE.map(([name, move, key]) => h("button", {
+        class: `more ${name}`, "aria-keyshortcuts": key, onclick: send(move) }))));
+}
+
+function fill(replica, state, chosen) {
+  const { letter } = replica;
+  const column = $(`#replica-${letter}`);
+  const failed = replica.state === "finished" && replica.last?.failed;
+  const kind = failed ? "failed" : replica.state;
+  set(column, { "data-state": kind, "data-chosen": letter === chosen, "aria-label": letter });
+  $(".state", column).textContent = `${SIGNS[kind]} ${t(kind, replica.waits_for.join(", "))}`;
+  $(".program", column).value = replica.program;
+  set($(".program", column), { "aria-label": t("program", letter), hidden: state.programs.length < 2 });
+  $(".relations", column).textContent =
+    replica.blocks.length ? `⇐ ${t("blocks", replica.blocks.join(", "))}` : "";
+  next($(".next", column), replica, failed);
+  $(".trail", column).textContent = replica.trail.join(" › ") || replica.code?.file || "";
+  code($(".code", column), replica);
+  const rows = replica.open.map((one) => `${one.label} ${one.tag.split(" ").at(-1)}`);
+  $(".open", column).replaceChildren(...rows.length
+    ? [h("b", {}, `✎ ${t("notCommitted")}: `), counted(rows).join(" · ")] : []);
+  buttons(column, replica);
+  now.state = state;
+}
+
+function counted(rows) {
+  const times = {};
+  for (const row of rows) times[row] = (times[row] ?? 0) + 1;
+  return Object.entries(times).map(([row, n]) => (n > 1 ? `${row} (×${n})` : row));
+}
+
+function next(element, replica, failed) {
+  if (replica.next) {
+    element.replaceChildren(h("small", {}, `${t("next")} `), h("code", { title: replica.next.sql }, replica.next.label));
+  } else if (replica.last) {
+    const { kind, label, outcome } = replica.last;
+    const said = ["statement", "request", "end"].includes(kind) ? label : t(`${kind}!`);
+    const how = replica.state === "waiting" || outcome === label ? "" : outcome;
+    element.replaceChildren(h("small", {}, `${t(failed ? "failed" : "lastly")} `), h("code", {}, `${said} ${how}`));
+  } else {
+    element.textContent = t(replica.state === "idle" ? "firstMove" : "nothing");
+  }
+}
+
+function code(element, replica) {
+  const { code } = replica;
+  set(element, { hidden: !code, "aria-label": code ? `${code.file} ${code.function}` : null });
+  if (!code) return;
+  element.replaceChildren(...code.lines.map(([number, line]) => {
+    const here = number >= code.start && number <= code.end;
+    const quiet = /^\s*#/.test(line);
+    return h("span", { class: `line${here ? " here" : ""}${quiet ? " quiet" : ""}`,
+      "aria-current": here ? "step" : null },
+      h("i", { "aria-hidden": "true" }, here && number === code.start ? "▶" : String(number)),
+      h("span", {}, line.replace(/^ +/, (spaces) => spaces.slice(spaces.length / 2)) || " "));
+  }));
+  const here = $(".here", element);
+  const last = here && [...element.querySelectorAll(".here")].at(-1);
+  if (here) {
+    const room = element.clientHeight - (last.offsetTop + last.offsetHeight - here.offsetTop);
+    element.scrollTop = here.offsetTop - Math.max(0, room / 2);
+  } else element.scrollTop = 0;
+}
+
+function buttons(column, replica) {
+  const { letter, state } = replica;
+  const [name, move] = { idle: ["start", ".start"], finished: ["again", ".again"],
+    dead: ["newProcess", ".restart"], frozen: ["thaw", ".thaw"] }[state] ?? ["step", ""];
+  now[letter] = move;
+  const able = { step: state !== "waiting",
+    toCommit: ["idle", "held"].includes(state), toEnd: ["idle", "held"].includes(state),
+    kill: state !== "dead", cutBefore: state === "held", cutAfter: state === "held",
+    freeze: !["dead", "frozen"].includes(state) };
+  for (const one of [$(".step", column), $(`#bar [data-letter="${letter}"]`)]) {
+    one.replaceChildren(h("kbd", {}, letter), ` ${t(name)}`);
+    set(one, { "aria-label": `${t(name)} ${letter}`, "aria-disabled": !able.step ? "true" : null });
+  }
+  for (const [name, , key] of MORE) {
+    const one = $(`.more.${name}`, column);
+    one.textContent = t(name);
+    set(one, { "aria-label": `${t(name)} ${letter}`, "aria-disabled": !able[name] ? "true" : null,
+      title: `${t(`${name}Title`) === `${name}Title` ? t(name) : t(`${name}Title`)} (${key})` });
+  }
+}
