@@ -56,7 +56,8 @@ def test_a_promise_that_is_not_kept_gives_exit_code_1(tmp_path, server, promise)
 
 
 @pytest.mark.parametrize("arguments", [
-    ["explore", "1", "--replicas", "2"], ["replay", "3", "A..commit", "B..", "A.."], ["run", "03-claim-row/admin.py", "--times", "2"],
+    ["explore", "1", "--replicas", "2"], ["replay", "3", "A..commit", "B..", "A.."],
+    ["run", "03-claim-row/admin.py", "--times", "2"],
 ], ids=" ".join)  # fmt: skip
 def test_a_promise_that_is_kept_gives_exit_code_0(server, arguments):
     """The tales themselves are told by test_readmes.py."""

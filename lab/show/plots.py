@@ -25,7 +25,7 @@ from lab.show.picture import (
 from lab.show.timeline import timeline
 from lab.show.words import natural, outcome_class
 
-__all__ = ["REPLICA_COLOURS", "STAGE_COLOURS", "duplicates", "ladder", "save", "shares",
+__all__ = ["REPLICA_COLOURS", "STAGE_COLOURS", "Picture", "duplicates", "ladder", "save", "shares",
            "timeline"]
 
 # Fill, hatch and name of each class of cell: told apart in black and white by the hatch.
