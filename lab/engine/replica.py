@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,8 @@ class Program:
 
     Args:
         call: "module:function", found as if the stage folder were the script's own directory.
-        args: arguments; the text "{now}" stands for the world's time when the run begins.
+        args: arguments; "{now}" stands for the world's time when the run begins, and in a list (a
+            command line) for the same as ISO 8601 text.
         kwargs: keyword arguments; {"$ref": "module:attribute"} is looked up in the process.
     """
 
@@ -160,6 +162,14 @@ class Replica:
         self.waits_for, self.moved, self.waiting_seq = (), None, None
 
 
+def _filled(argument: Any, now: datetime) -> Any:
+    """An argument with the time in its place: as a datetime, or as ISO 8601 inside a command line."""
+    if argument == "{now}":
+        return encode(now)
+    return [part.replace("{now}", now.isoformat()) if isinstance(part, str) else part
+            for part in argument] if isinstance(argument, list) else argument
+
+
 class Stable:
     """Starts processes, keeps spares warm, and sees to it that none outlives it.
 
@@ -191,11 +201,9 @@ class Stable:
         process.order(enter=str(folder), env=dict(env))
         return process
 
-    def run(self, process: Process, program: Program, now: Any) -> None:
+    def run(self, process: Process, program: Program, now: datetime) -> None:
         """Tell the process to run the program with the world's time `now`."""
-        args = [encode(now) if arg == "{now}" else
-                arg.replace("{now}", now.isoformat()) if isinstance(arg, str) else arg
-                for arg in program.args]
+        args = [_filled(arg, now) for arg in program.args]
         process.order(call=program.call, args=args, kwargs=dict(program.kwargs))
 
     def close(self) -> None:
