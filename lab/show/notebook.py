@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cache
 
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 
 from lab.engine.explore import Result
 from lab.engine.free import FreeRun
@@ -41,6 +41,12 @@ def _server() -> Server:
     return _kernel.enter_context(server())
 
 
+def _console() -> Console:
+    """A console that writes plain text into memory, whatever a notebook's environment asks for."""
+    return Console(file=io.StringIO(), width=96, color_system=None, force_terminal=False,
+                   force_jupyter=False, highlight=False, markup=False, emoji=False)
+
+
 class Text(str):
     """Text that a notebook shows as it is, without quotes."""
 
@@ -50,9 +56,9 @@ class Text(str):
     @classmethod
     def of(cls, shown: RenderableType) -> Text:
         """What the terminal would show, without colour."""
-        file = io.StringIO()
-        terminal.screen(file).print(shown)
-        return cls("\n".join(line.rstrip() for line in file.getvalue().splitlines()))
+        console = _console()
+        console.print(shown)
+        return cls("\n".join(line.rstrip() for line in console.file.getvalue().splitlines()))
 
 
 class Run:
@@ -148,7 +154,7 @@ def bench(number: int) -> Bench:
 
 def climb() -> ladder.Climb:
     """Every stage of the ladder in every scenario, and its interleavings counted."""
-    return ladder.climb(terminal.screen(io.StringIO()), _server())
+    return ladder.climb(_console(), _server())
 
 
 def shares(*counted: tuple[Bench, Result]) -> Picture:
