@@ -2,7 +2,8 @@
 
 **Stops:** losses. A message stays pending until its push was answered, whoever dies meanwhile; one
 that cannot be sent is set aside after MOST_ATTEMPTS, so that it does not hold up the others.
-**Lets through:** duplicates: who dies between push and mark leaves the message to be sent again.
+**Lets through:** duplicates: who dies between push and mark leaves the message to be sent again, and
+who stands still for longer than its claim holds sends what another one has sent meanwhile.
 """
 
 import logging
@@ -25,10 +26,10 @@ CLAIM = """
     UPDATE outbox SET attempts = attempts + 1, due_at = %(now)s + interval '30 s' * 2 ^ attempts
     WHERE id = (
         SELECT id FROM outbox AS mine
-        WHERE sent_at IS NULL AND set_aside_at IS NULL AND due_at <= %(now)s AND NOT EXISTS (
-            SELECT 1 FROM outbox AS earlier  -- a user's messages go out in their order
-            WHERE earlier.user_id = mine.user_id AND earlier.id < mine.id
-              AND earlier.sent_at IS NULL AND earlier.set_aside_at IS NULL)
+        WHERE sent_at IS NULL AND set_aside_at IS NULL AND due_at <= %(now)s AND id = (
+            SELECT min(id) FROM outbox AS pending  -- a user's messages go out in their order
+            WHERE pending.user_id = mine.user_id
+              AND pending.sent_at IS NULL AND pending.set_aside_at IS NULL)
         ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING id, order_key, attempts"""
 
