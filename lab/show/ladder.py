@@ -60,8 +60,8 @@ def climb(console: Console, used: Server, *, quick: bool = False) -> Climb:
         for stage in climbed:
             found.names[stage.number] = stage.name[3:]
             with theatre(stage, used) as scene:
-                for name in apply & stage.data["expect"].keys():
-                    expected = stage.data["expect"][name]
+                for name in apply:
+                    expected = stage.data["expect"].get(name, "-")
                     found.promised[stage.number, name] = found.cells[stage.number, name] = expected
                 for name, scenario in scenarios(stage).items():
                     tell(len(found.cells), f"{stage.name} {name}: {scenario.title}")

@@ -73,7 +73,7 @@ def ladder_table(cells: Mapping[tuple[int, str], str],
     """
     stages = sorted({stage for stage, _ in cells})
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column("scenario", no_wrap=True, overflow="ellipsis")
+    table.add_column("scenario", no_wrap=True, overflow="ellipsis", max_width=78 - 8 * len(stages))
     for stage in stages:
         table.add_column(f"{stage:02d}", no_wrap=True, min_width=5)
     different = 0
