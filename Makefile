@@ -55,7 +55,39 @@ $(STAGES:%=explore-%): $(CORE)  ## run every interleaving of stage N and count t
 
 .PHONY: $(STAGES:%=replay-%)
 $(STAGES:%=replay-%): $(CORE)  ## run one schedule: make replay-1 SCHEDULE="A.. B.."
-	@$(LAB) replay $(N) "$(SCHEDULE)"
+	@$(LAB) replay $(N) $(if $(MY),--my "$(MY)") $(if $(CASE),--case "$(CASE)") "$(SCHEDULE)"
+
+.PHONY: $(STAGES:%=exercise-%)
+$(STAGES:%=exercise-%): $(CORE)  ## begin the exercises of stage N: they are copied to my/
+	@$(LAB) exercise $(N) $(WHICH)
+
+.PHONY: $(STAGES:%=check-%)
+$(STAGES:%=check-%): $(CORE)  ## check your answers: make check-3, or make check-3 WHICH=claim
+	@$(LAB) check $(N) $(WHICH)
+
+.PHONY: $(STAGES:%=hint-%)
+$(STAGES:%=hint-%): $(CORE)  ## the next hint
+	@$(LAB) hint $(N) $(WHICH)
+
+.PHONY: $(STAGES:%=reset-%)
+$(STAGES:%=reset-%): $(CORE)  ## begin an exercise again; your file is kept as a backup
+	@$(LAB) reset $(N) $(WHICH)
+
+.PHONY: $(STAGES:%=solution-%)
+$(STAGES:%=solution-%): $(CORE)  ## a right answer, once yours has passed, or with YES=1
+	@$(LAB) solution $(N) $(WHICH) $(if $(YES),--yes)
+
+.PHONY: progress
+progress: $(CORE)  ## what you have passed of the whole course
+	@$(LAB) progress
+
+.PHONY: check-all
+check-all: $(CORE)  ## check a folder of students' work: make check-all DIR=…
+	@$(LAB) check-all "$(DIR)"
+
+.PHONY: preflight
+preflight: $(CORE) $(call extra,$(TEST_EXTRAS))  ## download and try everything that a room needs
+	@$(LAB) preflight
 
 .PHONY: play
 play: $(CORE) $(call extra,play)  ## be the scheduler: a live page on which you move the replicas
@@ -91,6 +123,7 @@ book: $(CORE) $(call extra,book)  ## all READMEs and notebooks as a site that wo
 
 .PHONY: test
 test: $(CORE) $(call extra,$(TEST_EXTRAS))  ## run every test (PYTEST="-k word" to choose)
+	@$(PY) tools/browser.py
 	@$(PY) -m pytest $(PYTEST)
 
 .PHONY: doctor

@@ -25,6 +25,7 @@ from lab.show.page.tried import Tried, order_of
 __all__ = ["ORDERS", "Desk"]
 
 ROOM = "ABC"
+RAN_WRONG = 1  # the code of errors that come from a run, not from what was asked for
 COUNTING = 5.0  # seconds that a room waits, unasked, for the number of all schedules
 MOST = 6  # replicas side by side; more do not fit on a screen
 KEPT = ("stage", "moves", "letters", "everyone", "roles", "isolation")
@@ -107,7 +108,7 @@ class Desk:
             self.problem = problem
             if isinstance(problem, Impossible) and order == "move" and self._untouched():
                 return
-            if self.stage != before["stage"] or not isinstance(problem, Impossible):
+            if self.stage != before["stage"] or problem.code == RAN_WRONG:
                 self.close()  # the processes may be in any state
             vars(self).update(before)
             self.open()

@@ -30,7 +30,7 @@ class Room:
         self.patience = patience
         self._thread = ThreadPoolExecutor(1, "desk")
         self.desk = Desk(number, self._progress)
-        self._watchers: set[asyncio.Queue[str]] = set()
+        self._watchers: set[asyncio.Queue[str | None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._leaving: asyncio.TimerHandle | None = None
         self._closing: set[asyncio.Task] = set()
@@ -43,7 +43,7 @@ class Room:
 
     async def watch(self) -> AsyncIterator[str]:
         """The run as server-sent events: at once as it is, and then whenever it changes."""
-        news: asyncio.Queue[str] = asyncio.Queue()
+        news: asyncio.Queue[str | None] = asyncio.Queue()
         self._watchers.add(news)
         if self._leaving:
             self._leaving.cancel()
@@ -52,15 +52,24 @@ class Room:
             opened = asyncio.ensure_future(self._in_thread(self.desk.open))
             while True:
                 try:
-                    yield await asyncio.wait_for(news.get(), ALIVE)
+                    told = await asyncio.wait_for(news.get(), ALIVE)
                 except TimeoutError:
-                    yield ": still here\n\n"
+                    told = ": still here\n\n"
+                if told is None:
+                    return
+                yield told
         finally:
             with suppress(UnboundLocalError):
                 opened.cancel()
             self._watchers.discard(news)
             if not self._watchers:
                 self._leaving = asyncio.get_running_loop().call_later(self.patience, self._leave)
+
+    def end(self) -> None:
+        """Let every browser go; may be called from a signal's handler."""
+        if self._loop:
+            for news in self._watchers:
+                self._loop.call_soon_threadsafe(news.put_nowait, None)
 
     async def close(self) -> None:
         """Free everything."""

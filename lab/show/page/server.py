@@ -10,6 +10,7 @@ import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 from starlette.applications import Starlette
@@ -67,6 +68,18 @@ def application(room: Room, token: str) -> ASGIApp:
     ]), token)
 
 
+class _Server(uvicorn.Server):
+    """A server that ends its event streams when it is told to end, instead of waiting for them."""
+
+    def __init__(self, config: uvicorn.Config, room: Room) -> None:
+        super().__init__(config)
+        self._room = room
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._room.end()
+        super().handle_exit(sig, frame)
+
+
 def serve(args: argparse.Namespace) -> int:
     """Serve until Ctrl-C; then every process and the database are gone."""
     token = secrets.token_urlsafe(16)
@@ -75,7 +88,8 @@ def serve(args: argparse.Namespace) -> int:
         print(f"Be the scheduler: {url}\nCtrl-C ends it.", flush=True)
         if not args.no_browser:
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
-        config = uvicorn.Config(application(Room(args.stage or 0), token), log_level="warning",
+        room = Room(args.stage or 0)
+        config = uvicorn.Config(application(room, token), log_level="warning",
                                 timeout_graceful_shutdown=1, server_header=False)
-        uvicorn.Server(config).run(sockets=[listener])
+        _Server(config, room).run(sockets=[listener])
     return 0

@@ -30,10 +30,9 @@ function column(replica, state, order) {
   const programs = h("select", { class: "program", onchange: (event) => order("cast", {
     letters: now.state.letters, everyone: now.state.everyone, isolation: now.state.isolation,
     roles: { ...now.state.roles, [letter]: event.target.value } }) },
-    state.programs.map((name) => h("option", {}, name)));
+    state.programs.map((name) => h("option", { value: name }, name)));
   return h("article", { class: `replica of-${letter}`, id: `replica-${letter}` },
-    h("h2", {}, h("b", {}, letter), h("span", { class: "state" }), programs),
-    h("p", { class: "relations" }),
+    h("h2", {}, h("b", {}, letter), h("span", { class: "state" }), h("span", { class: "relations" }), programs),
     h("p", { class: "next" }), h("p", { class: "trail" }),
     h("pre", { class: "code", tabindex: 0 }),
     h("p", { class: "open" }),
@@ -58,17 +57,19 @@ function fill(replica, state, chosen) {
   next($(".next", column), replica, failed);
   $(".trail", column).textContent = replica.trail.join(" › ") || replica.code?.file || "";
   code($(".code", column), replica);
-  const rows = replica.open.map((one) => `${one.label} ${one.tag.split(" ").at(-1)}`);
-  $(".open", column).replaceChildren(...rows.length
-    ? [h("b", {}, `✎ ${t("notCommitted")}: `), counted(rows).join(" · ")] : []);
+  $(".open", column).replaceChildren(...replica.open.length
+    ? [h("b", {}, `✎ ${t("notCommitted")}: `), written(replica.open).join(" · ")] : []);
   buttons(column, replica);
   now.state = state;
 }
 
-function counted(rows) {
-  const times = {};
-  for (const row of rows) times[row] = (times[row] ?? 0) + 1;
-  return Object.entries(times).map(([row, n]) => (n > 1 ? `${row} (×${n})` : row));
+function written(open) {
+  const rows = {};
+  for (const { label, table, tag } of open) {
+    const key = `${{ INSERT: "+", DELETE: "−" }[label.split(" ")[0]] ?? "~"} ${table}`;
+    rows[key] = (rows[key] ?? 0) + Number(tag.split(" ").at(-1));
+  }
+  return Object.entries(rows).map(([key, n]) => key.replace(" ", `${n} `));
 }
 
 function next(element, replica, failed) {
