@@ -111,6 +111,7 @@ def test_an_unknown_name_lists_the_notebooks():
         notebooks.run(argparse.Namespace(names=["99-none"], open=False))
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_saved_outputs_are_those_of_the_code(path):
     assert printed(notebooks.execute(path)) == printed(nbformat.read(path, as_version=4))
