@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -62,10 +63,12 @@ class Process:
         self._buffer = b""
         self._waiting_orders: list[dict] = []
         self.answers: list[dict] = []
+        self.ready_since = 0.0  # of the monotonic clock
         self.frames: list[dict] | None = None  # where it is; None until it has said so
 
     def attach(self, sock: socket.socket) -> None:
         """Its control connection has come in."""
+        self.ready_since = time.monotonic()
         self._channel = Channel(self._gate.selector, sock, self._said, lambda: None)
         for order in self._waiting_orders:
             self._send(order)

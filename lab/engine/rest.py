@@ -6,6 +6,7 @@ finished or dead. Whether a backend waits is what Postgres says, never a guess f
 
 from __future__ import annotations
 
+import math
 import time
 from datetime import datetime
 
@@ -33,7 +34,13 @@ class Rest:
         replicas: letter -> replica.
         monitor: an autocommit connection of the bench's own, past the gate.
         now: the world's time.
+
+    `limit` is how many seconds a replica may take to come to rest; `until` is the moment of the
+    monotonic clock at which no run may be under way any more.
     """
+
+    limit = LIMIT
+    until = math.inf
 
     def __init__(self, gate: Gate, replicas: dict[str, Replica], monitor: psycopg.Connection,
                  now: datetime) -> None:
@@ -60,34 +67,51 @@ class Rest:
             mover: the replica that was moved; its events come first.
 
         Raises:
-            LabError: a replica is not at rest after 10 s, its process ended by itself, its code cannot
-                be run at all, or it sent what is no message of Postgres's protocol.
+            LabError: a replica is not at rest within the limit, its process ended by itself, its code
+                cannot be run at all, or it sent what is no message of Postgres's protocol.
         """
         waited = {r.letter for r in self.replicas.values() if r.waits_for}
-        for letter in waited:
-            self.replicas[letter].waits_for = ()
+        self._nobody_waits()
         began = time.monotonic()
-        deadline = began + LIMIT
-        while busy := [r for r in self.replicas.values() if not self._at_rest(r)]:
+        while True:
+            busy = [r for r in self.replicas.values() if not self._at_rest(r)]
             asking = [r for r in busy if r.ghosts
                       or any(link.running for link in self.gate.of(r.letter))]
-            known = asking and all(r.letter in waited for r in busy)
-            if not self.gate.pump(0 if known else 0.002 if asking else 0.05):
+            known = not busy or (asking and all(r.letter in waited for r in busy))
+            if self.gate.pump(0 if known else 0.002 if asking else 0.05):
+                self._nobody_waits()  # what came may be the end of what somebody waited for
+            elif not busy:
+                break
+            else:
                 if asking:
                     self._ask_who_waits(asking)
                 for replica in busy:
                     self._check_alive(replica)
-            if self.gate.odd:
-                raise LabError(f"{self.gate.odd}.\n{self.situation()}",
-                               "Only clients of Postgres may connect to DATABASE_URL.", code=1)
-            if any(r.process and not r.process.ready for r in busy):
-                deadline = max(deadline, began + START_LIMIT)
-            if time.monotonic() > deadline:
-                names = " and ".join(r.letter for r in busy)
-                raise LabError(
-                    f"Replica {names} did not come to rest within {deadline - began:.0f} s.\n{self.situation()}",
-                    "Look for an endless loop, or a wait for something outside Postgres.", code=1)
+            self._check_limits(busy, began)
         self._write_down(mover)
+
+    def _nobody_waits(self) -> None:
+        for replica in self.replicas.values():
+            replica.waits_for = ()
+
+    def _check_limits(self, busy: list[Replica], began: float) -> None:
+        if self.gate.odd:
+            raise LabError(f"{self.gate.odd}.\n{self.situation()}",
+                           "Only clients of Postgres may connect to DATABASE_URL.", code=1)
+        starting = any(r.process and not r.process.ready for r in busy)
+        if starting:  # what a run may take is counted from when its processes are there
+            self.until = max(self.until, time.monotonic() + self.limit)
+        if time.monotonic() > self.until:
+            raise LabError(f"Time is up, and the run is not over.\n{self.situation()}",
+                           "Look for a loop that never ends.", code=1)
+        limit = max(self.limit, START_LIMIT) if starting else self.limit
+        since = max([began, *(r.process.ready_since for r in busy if r.process)])
+        if time.monotonic() > since + limit:
+            names = " and ".join(r.letter for r in busy)
+            raise LabError(f"Replica {names} did not come to rest within {limit:.0f} s.\n"
+                           f"{self.situation()}",
+                           "Look for an endless loop, or a wait for something outside Postgres.",
+                           code=1)
 
     def possible(self) -> list[str]:
         """The letters that can take a step now, in order."""
@@ -191,5 +215,7 @@ class Rest:
         outcome = "ok"
         if answer["end"] == "error":
             outcome = f"error: {answer['error']} {answer['message']}"
+        elif answer["end"] == "exit":  # a command that says by its exit code that it failed
+            outcome = f"error: exit {answer['value']}"
         self.record.note(replica.letter, "end", "end", outcome, detail={
             key: answer[key] for key in ("value", "line") if answer.get(key) not in (None, "")})
