@@ -121,16 +121,18 @@ def test_a_prepared_statement_is_told_by_the_text_of_its_parse():
 
 
 @pytest.mark.parametrize(("data", "beyond"), [
-    (m.query("BEGIN ISOLATION LEVEL REPEATABLE READ"), True),
-    (m.query("set transaction isolation level serializable"), True),
-    (m.query("BEGIN"), False), (m.query("BEGIN ISOLATION LEVEL READ COMMITTED"), False)])
+    (m.query("BEGIN ISOLATION LEVEL REPEATABLE READ"), "transaction"),
+    (m.query("set transaction isolation level serializable"), "transaction"),
+    (m.query("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE"), "session"),
+    (m.extended("SET default_transaction_isolation = 'repeatable read'"), "session"),
+    (m.query("BEGIN"), ""), (m.query("BEGIN ISOLATION LEVEL READ COMMITTED"), "")])
 def test_a_higher_isolation_level_is_noticed_as_it_passes(data, beyond):
-    assert segments(m.startup(), data)[-1].beyond_read_committed is beyond
+    assert segments(m.startup(), data)[-1].beyond_read_committed == beyond
 
 
 def test_a_higher_isolation_level_is_noticed_in_the_startup_options():
     options = b"options\0-c default_transaction_isolation=repeatable\\ read\0\0"
-    assert segments(m.startup(rest=options))[0].beyond_read_committed
+    assert segments(m.startup(rest=options))[0].beyond_read_committed == "session"
 
 
 @given(st.integers(-2**31, 2**31 - 1))

@@ -13,10 +13,11 @@ import heapq
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 
-from lab.engine.footprint import EVERYTHING, Footprint, Footprints
+from lab.engine.footprint import EVERYTHING, Footprints, Learned
+from lab.engine.graph import Next, Node, Path, Paths
 from lab.engine.history import History
 from lab.engine.schedule import Move, Schedule
 from lab.engine.stepper import Stepper
@@ -25,7 +26,6 @@ from lab.engine.trace import Trace
 __all__ = ["Finding", "Result", "explore"]
 
 Judge = Callable[[History], tuple[str, bool]]
-Path = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class Result:
         unknown: schedules that could not be judged.
         runs: schedules that were really run.
         complete: whether every schedule is accounted for.
-        preemptions: when not complete: all schedules with at most so many preemptions were tried.
+        preemptions: when not complete: all schedules with at most so many preemptions were tried;
+            None when not even those without any were.
         seconds: real time taken.
         outcomes: code -> schedules.
         findings: every end, those that break it first, the plainest first.
@@ -79,25 +80,6 @@ class Result:
         return f"{self.breaking:,} of {'' if self.complete else 'at least '}{self.total:,}"
 
 
-@dataclass(frozen=True)
-class _Next:
-    """The statement a replica is held at."""
-
-    text: str
-    footprint: Footprint
-    in_transaction: bool
-
-
-@dataclass
-class _Node:
-    held: dict[str, _Next]
-    trace: Trace
-    nobody_waits: bool
-    children: dict[str, tuple] = field(default_factory=dict)
-    code: str | None = None
-    breaks: bool = False
-
-
 class _Unsound(Exception):
     """One node was found in two different situations."""
 
@@ -117,36 +99,36 @@ def explore(stepper: Stepper, judge: Judge, *, reduce: bool = True, seconds: flo
         isolation: default isolation level of the replicas' transactions.
         on_progress: called after each run with runs done, branches left, breaking ends so far.
     """
-    try:
-        return _Explorer(stepper, judge, reduce, seconds, isolation, on_progress).run()
-    except _Unsound:  # something escaped the footprints: run every single schedule
-        return _Explorer(stepper, judge, False, seconds, isolation, on_progress).run()
+    footprints, began = Footprints(stepper.monitor, isolation), time.monotonic()
+    while True:
+        try:
+            explorer = _Explorer(stepper, judge, reduce, footprints, on_progress)
+            return explorer.run(began, seconds)
+        except Learned:
+            continue
+        except _Unsound:  # something escaped the footprints: run every single schedule
+            reduce = False
 
 
 class _Explorer:
-    def __init__(self, stepper: Stepper, judge: Judge, reduce: bool, seconds: float | None,
-                 isolation: str, on_progress: Callable[[int, int, int], None]) -> None:
+    def __init__(self, stepper: Stepper, judge: Judge, reduce: bool, footprints: Footprints,
+                 on_progress: Callable[[int, int, int], None]) -> None:
         self.stepper, self.judge, self.reduce = stepper, judge, reduce
-        self.seconds, self.on_progress = seconds, on_progress
-        self.footprints = Footprints(stepper.monitor, isolation)
-        self.nodes: dict[tuple, _Node] = {}
-        self.known: dict[tuple, _Next | None] = {}  # past of a replica -> what it does next
+        self.footprints, self.on_progress = footprints, on_progress
+        self.nodes: dict[tuple, Node] = {}
+        self.known: dict[tuple, Next | None] = {}  # past of a replica -> what it does next
         self.frontier: list[tuple[int, int, tuple, Path]] = []
         self.order = count()
         self.root: tuple = ()
         self.runs = self.breaking = 0
 
-    def run(self) -> Result:
-        began = time.monotonic()
-        tried = -1
+    def run(self, began: float, seconds: float | None) -> Result:
         self._follow((), 0)
-        while self.frontier:
-            if self.seconds is not None and time.monotonic() - began > self.seconds:
-                break
-            tried, _, key, path = heapq.heappop(self.frontier)
-            if not self._derive(key, path, tried):
-                self._follow(path, tried)
-        return self._result(time.monotonic() - began, tried)
+        while self.frontier and (seconds is None or time.monotonic() - began < seconds):
+            preemptions, _, key, path = heapq.heappop(self.frontier)
+            if not self._derive(key, path, preemptions):
+                self._follow(path, preemptions)
+        return self._result(time.monotonic() - began)
 
     def _follow(self, path: Path, preemptions: int) -> None:
         """Run a path for real, and on from it to the first node that is known, or to the end."""
@@ -171,7 +153,7 @@ class _Explorer:
         self.runs += 1
         self.on_progress(self.runs, len(self.frontier), self.breaking)
 
-    def _step(self, letter: str, step: _Next, trace: Trace) -> list[str]:
+    def _step(self, letter: str, step: Next, trace: Trace) -> list[str]:
         """Take the step; returns the replicas that came to a new place by it."""
         seen = len(self.stepper.history)
         self.stepper.record.move += 1
@@ -184,7 +166,7 @@ class _Explorer:
                 moved.append(event.replica)
         return moved
 
-    def _visit(self, trace: Trace, done: Path, moved: list[str]) -> tuple[tuple, _Node, bool]:
+    def _visit(self, trace: Trace, done: Path, moved: list[str]) -> tuple[tuple, Node, bool]:
         held = {letter: self._held(letter) for letter in self.stepper.possible()}
         waiting = {r.letter for r in self.stepper.replicas.values() if r.waits_for}
         for letter in moved:
@@ -196,7 +178,7 @@ class _Explorer:
             if {k: n.text for k, n in node.held.items()} != {k: n.text for k, n in held.items()}:
                 raise _Unsound
             return key, node, False
-        node = self.nodes[key] = _Node(held, trace, not waiting)
+        node = self.nodes[key] = Node(held, trace, not waiting)
         if not held:
             history = self.stepper.history
             history.complete = self.stepper.over
@@ -204,12 +186,14 @@ class _Explorer:
             self.breaking += node.breaks
         return key, node, True
 
-    def _held(self, letter: str) -> _Next:
+    def _held(self, letter: str) -> Next:
         step = self.stepper.held_step(letter)
-        return _Next(step.text, self.footprints.of(step) if self.reduce else EVERYTHING,
+        if self.reduce and self.stepper.beyond_read_committed:
+            raise _Unsound
+        return Next(step.text, self.footprints.of(step) if self.reduce else EVERYTHING,
                      step.in_transaction)
 
-    def _branch(self, key: tuple, node: _Node, done: Path, preemptions: int,
+    def _branch(self, key: tuple, node: Node, done: Path, preemptions: int,
                 leave_out: str = "") -> None:
         for letter in node.held:
             if letter != leave_out:
@@ -237,48 +221,27 @@ class _Explorer:
         if not held:
             return False
         held = {k: held[k] for k in self.stepper.replicas if k in held}
-        self.nodes[trace.key] = _Node(held, trace, True)
+        self.nodes[trace.key] = Node(held, trace, True)
         node.children[letter] = trace.key
         self._branch(trace.key, self.nodes[trace.key], path, preemptions)
         return True
 
-    def _result(self, seconds: float, tried: int) -> Result:
+    def _result(self, seconds: float) -> Result:
         outcomes: Counter[str] = Counter()
-        ends = []
-        for key, (size, plainest) in self._paths_to_ends().items():
+        ends, paths = [], Paths(self.nodes, self.root)
+        for key, (size, plainest) in paths.ends.items():
             node = self.nodes[key]
             outcomes[node.code] += size
             ends.append((not node.breaks, *plainest, node, size))
         ends.sort(key=lambda end: end[:4])
         findings = [Finding(_text(path), node.code, size, node.breaks)
                     for _, _, _, path, node, size in ends]
-        complete = not self.frontier
+        complete = paths.untried is None
         return Result(
             total=outcomes.total(), breaking=sum(f.size for f in findings if f.breaks),
             unknown=outcomes["unknown"], runs=self.runs, complete=complete,
-            preemptions=None if complete else max(tried - 1, 0), seconds=seconds,
+            preemptions=paths.untried - 1 if paths.untried else None, seconds=seconds,
             outcomes=+outcomes, findings=findings, reduced=self.reduce)
-
-    def _paths_to_ends(self) -> dict[tuple, tuple[int, tuple[int, int, Path]]]:
-        """For each end: how many schedules lead to it, and the plainest of them."""
-        ends: dict[tuple, tuple[int, tuple[int, int, Path]]] = {}
-        layer: dict[tuple, dict[str, tuple[int, tuple[int, int, Path]]]] = {
-            self.root: {"": (1, (0, 0, ()))}}
-        while layer:
-            following: dict = {}
-            for key, arrivals in layer.items():
-                node = self.nodes[key]
-                if node.code is not None:
-                    ends[key] = (sum(size for size, _ in arrivals.values()),
-                                 min(plainest for _, plainest in arrivals.values()))
-                for letter, child in node.children.items():
-                    here = following.setdefault(child, {})
-                    for last, (size, (switches, length, path)) in arrivals.items():
-                        longer = (switches + (last != letter), length + 1, (*path, letter))
-                        old = here.get(letter, (0, longer))
-                        here[letter] = (old[0] + size, min(old[1], longer))
-            layer = following
-        return ends
 
 
 def _text(path: Path) -> Schedule:

@@ -7,6 +7,10 @@ The relations are Postgres's own answer: preparing a statement inside a scratch 
 relation locks that its analysis and rewriting need, and pg_locks shows them (documentation, section
 13.3.1). What this cannot see (functions of the user's, triggers, several statements in one turn,
 side effects such as setval) counts as touching everything, which is always safe.
+
+Rows that are only ever added, and that no statement looks at, may be added in any order. Their
+generated numbers then differ, so they count as names: neither a judge nor a program that got one by
+RETURNING may go by which of two is the greater.
 """
 
 from __future__ import annotations
@@ -19,9 +23,10 @@ from psycopg import sql
 
 from lab.engine.link import Step
 
-__all__ = ["EVERYTHING", "Footprint", "Footprints", "dependent"]
+__all__ = ["EVERYTHING", "Footprint", "Footprints", "Learned", "dependent"]
 
-_OPAQUE = re.compile(r"\b(setval|pg_notify|notify|listen|dblink\w*|lo_\w+|pg_sleep\w*|txid_\w+"
+_OPAQUE = re.compile(r"\b(setval|nextval|currval|lastval|pg_notify|notify|listen|dblink\w*|lo_\w+"
+                     r"|pg_sleep\w*|txid_\w+|clock_timestamp|statement_timestamp|pg_locks|pg_stat\w*"
                      r"|pg_current_\w+|pg_snapshot\w*|xmin|pg_logical\w*|pg_replication\w*|do|call"
                      r"|pg_advisory_(un)?lock\w*|pg_try_advisory_lock\w*"
                      r"|truncate|create|alter|drop|copy|lock|prepare|execute)\b", re.I)
@@ -35,8 +40,8 @@ _READ = "AccessShareLock"
 class Footprint:
     """Relations that a statement reads, holds the keys of (foreign keys), writes or locks, appends to.
 
-    To append is to insert rows that can collide with nobody's: the table has no unique index but on
-    generated numbers. `everything` means that nothing is known: it depends on all. `ends` marks the
+    To append is to insert rows that can collide with nobody's, to a table that nobody looks at: it
+    has no unique index but on generated numbers. `everything` means that nothing is known: it depends on all. `ends` marks the
     end of a transaction.
     """
 
@@ -76,6 +81,10 @@ def _shows(a: Footprint, b: Footprint) -> bool:
                            or a.appends & (b.writes | b.keys))
 
 
+class Learned(Exception):
+    """Earlier answers were too bold: a table that was appended to is looked at as well."""
+
+
 class Footprints:
     """Answers by statement text, remembered: each text is looked up once.
 
@@ -90,12 +99,22 @@ class Footprints:
         self.reducible = weakest.lower() in ("read committed", "read uncommitted")
         self._known: dict[tuple[str, tuple[int, ...]], Footprint] = {}
         self._functions = self._names(
-            "SELECT proname FROM pg_proc WHERE pronamespace NOT IN "
+            "SELECT lower(proname) FROM pg_proc WHERE pronamespace NOT IN "
             "('pg_catalog'::regnamespace, 'information_schema'::regnamespace)")
         self._guarded = self._names(
             "SELECT tgrelid::regclass::text FROM pg_trigger WHERE NOT tgisinternal "
             "UNION SELECT inhparent::regclass::text FROM pg_inherits "
-            "UNION SELECT inhrelid::regclass::text FROM pg_inherits")
+            "UNION SELECT inhrelid::regclass::text FROM pg_inherits "
+            "UNION SELECT conrelid::regclass::text FROM pg_constraint WHERE condeferrable "
+            "UNION SELECT coalesce(ev_class, polrelid, adrelid, conrelid)::regclass::text"
+            "  FROM pg_depend LEFT JOIN pg_rewrite r ON (classid, objid) = ('pg_rewrite'::regclass, r.oid)"
+            "  LEFT JOIN pg_policy p ON (classid, objid) = ('pg_policy'::regclass, p.oid)"
+            "  LEFT JOIN pg_attrdef a ON (classid, objid) = ('pg_attrdef'::regclass, a.oid)"
+            "  LEFT JOIN pg_constraint c ON (classid, objid) = ('pg_constraint'::regclass, c.oid)"
+            "  WHERE refclassid = 'pg_proc'::regclass"
+            "  AND coalesce(ev_class, polrelid, adrelid, nullif(conrelid, 0)) IS NOT NULL")
+        self._appended: set[str] = set()
+        self._touched: set[str] = set()
         self._generated: dict[str, set[str]] = {}
         for table, column in connection.execute(
                 "SELECT attrelid::regclass::text, attname FROM pg_attribute WHERE attidentity <> '' "
@@ -108,13 +127,20 @@ class Footprints:
                 "WHERE indisunique OR indisexclusion GROUP BY indexrelid, indrelid"):
             self._unique.setdefault(table, []).append(set(columns))
         self._parents: dict[str, set[str]] = {}
-        for child, parent in connection.execute(
-                "SELECT conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint "
-                "WHERE contype = 'f'"):
+        self._cascades: dict[str, set[str]] = {}
+        for child, parent, cascades in connection.execute(
+                "SELECT conrelid::regclass::text, confrelid::regclass::text, "
+                "ARRAY[confdeltype, confupdtype] && '{c,n,d}' FROM pg_constraint WHERE contype = 'f'"):
             self._parents.setdefault(child, set()).add(parent)
+            if cascades:
+                self._cascades.setdefault(parent, set()).add(child)
 
     def of(self, step: Step) -> Footprint:
-        """The footprint of a statement by itself (for COMMIT and ROLLBACK: only that it ends)."""
+        """The footprint of a statement by itself (for COMMIT and ROLLBACK: only that it ends).
+
+        Raises:
+            Learned: what was said of other statements does not hold any more.
+        """
         if not self.reducible or len(step.segment.statements) != 1:
             return EVERYTHING
         text = step.segment.statements[0]
@@ -125,7 +151,13 @@ class Footprints:
             return EVERYTHING if len(words) > 1 else Footprint(ends=True)
         key = (text, step.segment.param_types[0])
         if key not in self._known:
-            self._known[key] = self._look_up(*key)
+            self._known[key] = found = self._look_up(*key)
+            self._appended |= found.appends
+            self._touched |= found.reads | found.writes
+            if self._appended & self._touched:
+                self._appended -= self._touched
+                self._known.clear()
+                raise Learned
         return self._known[key]
 
     def _look_up(self, text: str, types: tuple[int, ...]) -> Footprint:
@@ -139,12 +171,17 @@ class Footprints:
         writes = {name for name, mode in rows if mode != _READ}
         if (reads | writes) & self._guarded:
             return EVERYTHING
+        if re.search(r"\b(DELETE|UPDATE)\b", text, re.I):
+            todo = list(writes)
+            while todo:
+                todo += (more := self._cascades.get(todo.pop(), set()) - writes)
+                writes |= more
         keys = {parent for name in writes for parent in self._parents.get(name, ())}
         if re.match(r"\s*(DELETE|UPDATE|WITH)\b", text, re.I):  # its children are looked at, too
             keys |= {child for child, parents in self._parents.items() if parents & writes}
         if _ADVISORY.search(text):
             writes.add("advisory locks")
-        appends = {name for name in writes if self._only_appends(name, text)}
+        appends = {name for name in writes - self._touched if self._only_appends(name, text)}
         return Footprint(frozenset(reads), frozenset(keys), frozenset(writes - appends),
                          frozenset(appends))
 
@@ -152,7 +189,7 @@ class Footprints:
         found = _INSERT.match(text)
         if not found or found[1] != table or re.search(r"\bON\s+CONFLICT\b", text, re.I):
             return False
-        given = {column.strip(' "') for column in found[2].split(",")}
+        given = {column.strip(' "').lower() for column in found[2].split(",")}
         free = self._generated.get(table, set()) - given
         return all(columns <= free for columns in self._unique.get(table, []))
 
@@ -177,10 +214,8 @@ class Footprints:
         return rows
 
     def _names(self, query: str) -> frozenset[str]:
-        return frozenset(name.lower() for name, in self.connection.execute(query))
+        return frozenset(name for name, in self.connection.execute(query))
 
 
 def _without_literals(text: str) -> str:
     return re.sub(r"'(?:[^']|'')*'", "''", text)
-
-

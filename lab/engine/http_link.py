@@ -95,7 +95,8 @@ class HttpLink:
 
     pid = None  # no backend of Postgres: nothing outlives it, and nobody waits for its locks
     status = "I"
-    idle = asked = beyond_read_committed = False
+    idle = asked = False
+    beyond_read_committed: frozenset[str] = frozenset()  # it has no transactions
 
     def __init__(self, gate: Keeper, replica: str, client: socket.socket, upstream: str,
                  name: str) -> None:

@@ -27,7 +27,7 @@ __all__ = ["Link", "Step"]
 
 SKIPPED = ("25P02", "skipped: an earlier statement of its pipeline failed")
 GONE = ("08006", "the connection was closed")
-_UNLOCK = b"Q\0\0\0\x25SELECT pg_advisory_unlock_all()\0"
+_UNLOCK = b"Q\0\0\0\x24SELECT pg_advisory_unlock_all()\0"
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Link:
         self.held: Step | None = None
         self.running: Step | None = None
         self.closed = False
-        self.beyond_read_committed = False
+        self.beyond_read_committed: set[str] = set()  # "session", "transaction": who asked for it
         self.asked = False  # the answers to come are to the bench's own question
         self._queue: deque[Segment] = deque()
         self._answers = 0  # ReadyForQuery messages still to come
@@ -155,7 +155,7 @@ class Link:
             self.gate.strange(self, data)
             return self.close()
         for segment in segments:
-            self.beyond_read_committed |= segment.beyond_read_committed
+            self.beyond_read_committed.add(segment.beyond_read_committed)
             if segment.kind == "startup":
                 self._startup(segment)
             elif self._copying:

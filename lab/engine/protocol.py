@@ -69,9 +69,12 @@ class Segment:
         return self.data[:1] == b"Q"
 
     @property
-    def beyond_read_committed(self) -> bool:
-        """Whether it may ask for a higher isolation level than Postgres's default."""
-        return _BEYOND.search(self.data) is not None
+    def beyond_read_committed(self) -> str:
+        """What may get a higher isolation level than Postgres's default: "session", "transaction", ""."""
+        if not _BEYOND.search(self.data):
+            return ""
+        return "session" if self.kind == "startup" or b"session" in self.data.lower() or (
+            b"default_" in self.data) else "transaction"
 
 
 class ClientStream:

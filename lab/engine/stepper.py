@@ -13,7 +13,7 @@ from lab.engine.link import Link
 from lab.engine.postgres import Database
 from lab.engine.recorder import Recorder
 from lab.engine.replica import IMPORTS, Program, Replica, Stable
-from lab.engine.rest import LIMIT, Rest
+from lab.engine.rest import Rest
 from lab.engine.wire import Gate
 from lab.errors import LabError
 from lab.world.clock import MX, SharedClock
@@ -86,6 +86,8 @@ class Stepper(Rest):
                 self._give_process(replica)
         self.database.reset()
         self.on_reset()
+        for link in self.gate.links:
+            link.beyond_read_committed -= {"transaction"}
         if self.now != self.start_time:
             self.clock.set(self.start_time, 0)
         self.record = Recorder(self.start_time)
@@ -96,7 +98,7 @@ class Stepper(Rest):
     def drain(self) -> None:
         """Let everything that is under way run to its end, unrecorded; kill what does not end."""
         self.gate.passing = True
-        deadline = time.monotonic() + LIMIT
+        deadline = time.monotonic() + self.limit
         for replica in self.replicas.values():
             if replica.frozen:
                 replica.process.thaw()
@@ -119,6 +121,18 @@ class Stepper(Rest):
                 replica.ghosts &= self.waits.alive(replica.ghosts)
         self.gate.passing = False
 
+    @property
+    def beyond_read_committed(self) -> bool:
+        """Whether a transaction of this run may have a higher isolation level."""
+        return any(any(link.beyond_read_committed) for link in self.gate.links)
+
+    def renew(self) -> None:
+        """New processes for the next runs: the code in the folder has changed."""
+        self.drain()
+        for replica in self._company.values():
+            if not replica.dead:
+                self._lose_process(replica)
+
     def _tidy(self) -> None:
         """Take from idle sessions what would outlast the run: open transactions, advisory locks."""
         for replica in self.replicas.values():
@@ -128,8 +142,8 @@ class Stepper(Rest):
         idle = {link.pid: link for link in self.gate.links if link.idle}
         for pid in self.waits.locking(idle):
             idle[pid].unlock()
-        while any(link.asked for link in self.gate.links):
-            self.gate.pump(0.02)
+        while any(link.asked for link in self.gate.links) and self.gate.pump(self.limit):
+            pass
 
     def cast(self, programs: Mapping[str, Program],
              conditions: Mapping[str, list[str]] | None = None) -> None:

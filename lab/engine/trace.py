@@ -44,6 +44,9 @@ class Trace:
             footprint, self._open[letter] = footprint | whole, Footprint()
         else:
             self._open[letter] |= footprint
+        self._append(letter, footprint)
+
+    def _append(self, letter: str, footprint: Footprint) -> None:
         me = self.letters.index(letter)
         clock = list(self._last(letter))
         for index, other in enumerate(self.letters):
@@ -59,7 +62,8 @@ class Trace:
         self._prints[letter] += (footprint,)
 
     def released(self, letter: str, by: str) -> None:
-        """The waiting step of `letter` was set free by the last step of `by`."""
+        """The waiting step of `letter` was set free by the last step of `by`: an event of its own."""
+        self._append(letter, self._prints[letter][-1])
         *earlier, last = self._clocks[letter]
         self._clocks[letter] = (*earlier, tuple(_join(last, self._clocks[by][-1])))
 
