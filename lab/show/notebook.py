@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import atexit
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
+from typing import Any
 
 from rich.console import Console, RenderableType
 
@@ -26,11 +27,11 @@ from lab.judge.scenarios import READ_COMMITTED, Scenario, Theatre, scenarios, th
 from lab.judge.stage import Stage
 from lab.judge.stage import stage as find
 from lab.judge.verdict import Verdict, judge, read
-from lab.show import counting, ladder, phone, plots, terminal, timeline
+from lab.show import counting, ladder, phone, plots, rush, sweep, terminal, timeline
 from lab.show.picture import Picture
 from lab.show.words import headline
 
-__all__ = ["Bench", "Live", "Run", "Text", "bench", "climb", "shares"]
+__all__ = ["Bench", "Crashes", "Crowd", "Live", "Run", "Text", "bench", "climb", "shares"]
 
 _kernel = ExitStack()
 atexit.register(_kernel.close)
@@ -107,6 +108,29 @@ class Live(Run):
         return plots.duplicates(self.paid)
 
 
+class Crashes:
+    """A crash sweep. `bad` is placement -> the outcomes that should not be, each once, in order."""
+
+    def __init__(self, scene: Theatre) -> None:
+        self._scene, self._done = scene, sweep.swept(scene)
+        self.bad = {one.entry["name"]: sorted(one.bad) for one in self._done if one.result}
+
+    def picture(self) -> Picture:
+        """Placements × crash points."""
+        return sweep.drawn(self._scene, self._done)
+
+
+class Crowd:
+    """A rush of buyers. `seen` is placement -> `lab.engine.rush.Rush`."""
+
+    def __init__(self, stage: Stage, part: Mapping[str, Any]) -> None:
+        self._part, self.seen = part, rush.rushes(_server(), stage, part)
+
+    def picture(self) -> Picture:
+        """What the buyers wait for, over time."""
+        return rush.plot(self.seen, self._part)
+
+
 class Bench:
     """A stage, ready to run. Use `bench` to get one."""
 
@@ -140,6 +164,15 @@ class Bench:
         """Run every interleaving of so many replicas, in a world under these conditions."""
         return self.scene.explore(counting.LETTERS[:replicas], standing=standing,
                                   isolation=isolation)
+
+    def sweep(self) -> Crashes:
+        """Every placement of the stage, every crash point."""
+        return Crashes(self.scene)
+
+    def rush(self, *placements: str, buyers: int, pool: int, push: float) -> Crowd:
+        """So many buyers at once on a pool of connections, with a push of so many real seconds."""
+        return Crowd(self.stage, {"placements": placements, "buyers": buyers, "pool": pool,
+                                  "push": push})
 
     def _run(self, scenario: Scenario, title: str) -> Run:
         outcome = self.scene.play(scenario)
