@@ -61,7 +61,9 @@ def run(args: argparse.Namespace) -> int:
             kept &= TELLERS.get(part["run"], tell_scenario)(told, part)
     for path in told.pictures:
         console.print(f"Picture: {path}", highlight=False, soft_wrap=True)
-    console.print("\n" + _next(told_stage), highlight=False)
+    console.print(f"\nStops: {told_stage.data['stops']}.\n"
+                  f"Lets through: {told_stage.data['lets_through']}.\n\n"
+                  f"{_next(told_stage)}", highlight=False)
     return 0 if kept else 1
 
 
