@@ -5,9 +5,11 @@ import io
 import pytest
 from rich.console import Console
 
+from lab.engine.history import History
 from lab.engine.sweep import Outcome, Point, Sweep
 from lab.judge.sweeps import Swept
 from lab.show import sweep
+from lab.show.lanes import lay_out
 from lab.show.plots_sweep import LOOKS, crashes, short, strip
 
 
@@ -65,3 +67,16 @@ def test_a_run_that_could_not_be_judged_is_not_as_promised():
     unknown = Swept({"name": "a", "outcomes": []}, swept(Outcome("unknown", 0)))
     assert not unknown.as_promised and "NOT as promised: unknown" in told(unknown)
     assert [t.get_text() for t in crashes({"a": unknown.result}).axes[0].texts][1] == "?"
+
+
+def test_a_statement_that_is_a_transaction_by_itself_is_not_drawn_as_undone():
+    history = History(complete=True)
+    for at, (kind, statement, alone) in enumerate([
+            ("statement", "UPDATE outbox SET attempts = 1", True),
+            ("request", "POST http://ntfy/ta050", False),
+            ("statement", "UPDATE outbox SET sent_at = now()", False), ("kill", "SIGKILL", False)]):
+        history.add(replica="R", kind=kind, statement=statement, started=float(at), ended=at + 0.5,
+                    outcome="ok", move=at, detail={"alone": True} if alone else {})
+    lanes = lay_out(history)
+    assert [bar.look for bar in lanes.bars] == ["ran", "ran", "undone"]
+    assert [(band.start, band.end) for band in lanes.bands if band.what == "lock"] == [(2, 3.5)]

@@ -29,7 +29,8 @@ class Event:
         clock: the world's time, ISO 8601 with zone.
         resumes: seq of the "waiting" event that this one completes.
         waits_for: letters of the replicas that it waits for.
-        detail: what else was seen: "tag" (command tag), "value" (a lone boolean or integer), "locks".
+        detail: what else was seen: "tag" (command tag), "value" (a lone boolean or integer), "locks",
+            "alone" (a transaction by itself: what it did stays).
     """
 
     seq: int
@@ -54,6 +55,11 @@ class Event:
     def failed(self) -> bool:
         """Whether it ended in an error."""
         return self.outcome.startswith("error")
+
+    @property
+    def alone(self) -> bool:
+        """Whether it was a transaction by itself: what it did stays, and nothing is locked by it."""
+        return bool(self.detail.get("alone")) and "advisory" not in self.statement.lower()
 
 
 class History:

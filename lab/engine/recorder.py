@@ -35,6 +35,8 @@ class Recorder:
         detail: dict[str, Any] = {"tag": step.tags[-1]} if step.tags else {}
         if step.value is not None:
             detail["value"] = step.value
+        if _kind(step) == "statement" and not step.in_transaction:
+            detail["alone"] = True
         return self.history.add(
             replica=letter, kind=_kind(step), statement=step.text, outcome=outcome, move=self.move,
             started=step.released - self._zero, ended=step.done and step.done - self._zero,

@@ -203,7 +203,7 @@ class _Writes:
                 mine.clear()
             elif event.kind in ("statement", "request") and event.label == label:
                 if event.outcome == "ok" and not event.detail.get("tag", "").endswith(" 0"):
-                    mine.append(event.seq)
+                    (self.sure if event.alone else mine).append(event.seq)
                 elif event.outcome != "waiting":
                     self.vain.append(event.seq)
         for mine in open_writes.values():

@@ -36,7 +36,7 @@ class Bar:
     look: str
     seq: int
     note: str = ""  # what to add to the text: whom it waits for, what it got
-    request: bool = False
+    stays: bool = False  # whatever becomes of a transaction: a request, or a transaction by itself
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ class Lanes:
     sealed: dict[str, int] = field(default_factory=dict)  # bars that a replica's last COMMIT covers
 
     def undo(self, replica: str) -> None:
-        """A replica's transaction came to nothing: so did its statements. A request was made."""
+        """A replica's transaction came to nothing: so did its statements, but for what stays."""
         for index in range(self.sealed.get(replica, 0), len(self.bars)):
             bar = self.bars[index]
-            if bar.replica == replica and bar.look == "ran" and not bar.request:
+            if bar.replica == replica and bar.look == "ran" and not bar.stays:
                 self.bars[index] = replace(bar, look="undone")
 
     def place(self, seq: int) -> tuple[str, float, float] | None:
@@ -101,7 +101,7 @@ def no_row(event: Event) -> bool:
 def takes_lock(event: Event) -> bool:
     """Whether the statement keeps others out until its transaction ends; plain new rows do not."""
     return (event.kind == "statement" and event.outcome == "ok" and not no_row(event)
-            and _LOCKS.search(event.statement) is not None)
+            and not event.alone and _LOCKS.search(event.statement) is not None)
 
 
 def lay_out(history: History) -> Lanes:
@@ -144,7 +144,7 @@ def lay_out(history: History) -> Lanes:
             if event.resumes is not None:
                 stop_waiting(replica, start)
             lanes.bars.append(Bar(replica, start, end, event.label, _look(event), event.seq,
-                                  _note(event), event.kind == "request"))
+                                  _note(event), event.kind == "request" or event.alone))
             if takes_lock(event):
                 locked.setdefault(replica, start)
         elif event.kind in (*ENDS, *FAULTS):
