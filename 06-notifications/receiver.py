@@ -21,9 +21,10 @@ def receive(now: datetime) -> int:
     new = 0
     with connect() as db:
         for push in pushes:
+            key = push.get("sequence_id", push["id"])
             shown = db.execute(
                 "INSERT INTO shown (order_key, body) VALUES (%s, %s)"
-                " ON CONFLICT (order_key) DO NOTHING", (push["sequence_id"], push["message"]))
+                " ON CONFLICT (order_key) DO NOTHING", (key, push["message"]))
             new += shown.rowcount
         db.commit()
     return new

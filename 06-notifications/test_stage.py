@@ -51,7 +51,7 @@ def test_told_after_the_commit_the_user_always_finds_it(theatre_of):
         roles = {"A": placement, "B": "reader", "R": "relay"}
         for before in range(1, 5):
             found = run(theatre_of(6), f"A*{before} R.. B.. A.. R.again R..", roles=roles)
-            assert all(message["found"] for message in theatre_of(6).pushes.server.messages)
+            assert list(theatre_of(6).pushes.found.values()) == [True]
             assert pushes(found) == {"o-1": ("once", 1)}
 
 
@@ -191,9 +191,10 @@ def test_a_server_in_trouble_loses_nothing_and_costs_no_attempts(shop, trouble):
             assert said(process, "next try") == "next try in 2 s"
             push.trouble = ""
             conn.execute("NOTIFY outbox")
-            until(push, 3 + (trouble != "fail"), 60)
-        told = {message["sequence_id"] for message in push.messages}
-    assert told == {"p-1", "p-2", "p-3"}
+            with push.changed:
+                assert push.changed.wait_for(lambda: {
+                    message["sequence_id"] for message in push.messages
+                } == {"p-1", "p-2", "p-3"}, 60)
 
 
 def test_ten_thousand_pending_behind_a_server_that_is_away_are_all_kept(shop):
@@ -285,7 +286,7 @@ def test_a_push_inside_the_transaction_makes_buyers_queue_for_the_pool_and_the_r
     inside = seen["inside_transaction"]
     assert inside.seconds > 12 * 0.1  # one after another: the row is held while each push takes
     assert max(sample.waiting for sample in inside.samples) == 2
-    assert inside.idle_seconds > 0.9
+    assert sum(sample.idle for sample in inside.samples) > len(inside.samples) / 2
     assert max(inside.queued(sample.at) for sample in inside.samples) >= 9
 
 

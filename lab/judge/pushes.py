@@ -31,17 +31,23 @@ class Pushes:
 
     def __init__(self, database: Database, found: str) -> None:
         self.server = PushServer()
-        self._found = found
+        self.found: dict[str, bool] = {}  # message id -> whether it could be seen when it came
+        self._sql = found
         self._reader = database.connect()
         self.server.on_message = self._look
 
     def _look(self, message: dict[str, Any]) -> None:
         key = message.get("sequence_id", "")
-        message["found"] = self._reader.execute(self._found, (key,)).fetchone()[0]
+        self.found[message["id"]] = self._reader.execute(self._sql, (key,)).fetchone()[0]
+
+    def clear(self) -> None:
+        """Forget every message: another run begins."""
+        self.server.clear()
+        self.found.clear()
 
     def show(self, conn: psycopg.Connection) -> None:
         """Put what was received into this connection's temporary table."""
-        rows = [(n, m["topic"], m["message"], m.get("sequence_id"), m["found"])
+        rows = [(n, m["topic"], m["message"], m.get("sequence_id"), self.found[m["id"]])
                 for n, m in enumerate(self.server.messages)]
         conn.execute(TABLE)
         conn.execute("TRUNCATE pushes")
