@@ -16,8 +16,9 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from lab import folders
 
-QUIET = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync
-    --disable-background-networking --disable-component-update --disable-dev-shm-usage""".split()
+QUIET = [f"--{option}" for option in (
+    "headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-sync",
+    "disable-background-networking", "disable-component-update", "disable-dev-shm-usage")]
 LONG = 30  # seconds: a busy machine starts processes slowly
 
 
@@ -103,7 +104,7 @@ class Page:
     def stage(self, number, replicas):
         """A stage from its beginning, with so many replicas."""
         self.driver.execute_script("document.activeElement.blur()")
-        if Select(self.find("#stage")[0]).first_selected_option.get_attribute("value") != str(number):
+        if self.find("#stage")[0].get_property("value") != str(number):
             self.choose("#stage", number)
         else:
             self.press("\ue011")  # Home

@@ -13,14 +13,14 @@ PACKAGES = ["chromium", "chromium-driver", "fonts-noto-color-emoji"]
 
 
 def main():
-    if os.environ.get("CI") != "true" or (shutil.which("chromium") and shutil.which("chromedriver")):
-        return
-    if not (shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0):
+    there = shutil.which("chromium") and shutil.which("chromedriver")
+    root = hasattr(os, "geteuid") and os.geteuid() == 0
+    if there or os.environ.get("CI") != "true" or not (root and shutil.which("apt-get")):
         return
     print("Installing Chromium for the tests of the page …", file=sys.stderr)
-    quiet = {"env": {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, "stdout": subprocess.DEVNULL}
-    subprocess.run(["apt-get", "update", "-qq"], **quiet)
-    subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *PACKAGES], **quiet)
+    env = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["update"], ["install", "-y", "--no-install-recommends", *PACKAGES]):
+        subprocess.run(["apt-get", "-qq", *command], env=env, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

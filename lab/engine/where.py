@@ -1,4 +1,4 @@
-"""Where in the stage's code each replica is: the processes are asked, the code knows nothing of it."""
+"""Where in the stage's code each replica is: the processes are asked, the code knows nothing."""
 
 from __future__ import annotations
 

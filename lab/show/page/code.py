@@ -16,7 +16,8 @@ Functions = ast.FunctionDef | ast.AsyncFunctionDef
 
 def excerpt(folder: Path, frame: Frame) -> dict[str, Any]:
     """The function that a frame is in: file, function, its lines with their numbers (the docstring
-    is left out), and the first and last line of the statement that is under way."""
+    is left out), and the first and last line of the statement that is under way.
+    """
     path = folder / frame.file
     lines, tree = _parsed(path, path.stat().st_mtime_ns)
     around = [node for node in ast.walk(tree) if isinstance(node, Functions) and _has(node, frame.line)]
@@ -65,9 +66,10 @@ def _statement(body: list[ast.stmt], frame: Frame) -> tuple[int, int] | None:
             continue
         parts = [part for part in ast.iter_child_nodes(node)
                  if isinstance(part, (ast.stmt, ast.excepthandler, ast.match_case))]
-        inside = [s for part in parts for s in ([part] if isinstance(part, ast.stmt) else part.body)]
+        inside = [inner for part in parts
+                  for inner in ([part] if isinstance(part, ast.stmt) else part.body)]
         if found := _statement(inside, frame):
             return found
-        head_ends = min((s.lineno for s in inside), default=node.end_lineno + 1) - 1
+        head_ends = min((inner.lineno for inner in inside), default=node.end_lineno + 1) - 1
         return node.lineno, max(node.lineno, head_ends)
     return None

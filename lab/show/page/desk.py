@@ -1,7 +1,7 @@
 """The run that a room plays: a stage, the moves made so far, and what can be done with them.
 
-All of it belongs to one thread. What was played is the list of moves, as text; undo is a replay of a
-shorter one, and a desk that was closed opens again where it was.
+All of it belongs to one thread. What was played is the list of moves, as text; undo is a replay of
+a shorter one, and a desk that was closed opens again where it was.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class Desk:
                          if promised[name] not in ("1", "E 1")]
 
     def count(self, seconds: float | None = None) -> None:
-        """Count every schedule of the replicas as they are, for so long or however long it takes."""
+        """Count every schedule of these replicas, for so long or however long it takes."""
         result = self._explored(self.letters, self.everyone, self.roles, self.isolation,
                                 seconds=seconds)
         self.tally().counted(result)

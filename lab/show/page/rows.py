@@ -1,4 +1,4 @@
-"""The tables of a run as the page shows them: what is committed, and what is new since the start."""
+"""The tables of a run, for the page: what is committed, and what is new since the start."""
 
 from __future__ import annotations
 

@@ -71,8 +71,9 @@ def play_at_random(desk: Desk, seconds: float, seed: int) -> Counter[str]:
 
 
 def left_behind(desk: Desk) -> list[str]:
-    """What there still is of a closed desk: processes and databases. A connection keeps its database
-    from being dropped, so where none of them is left, no connection is either.
+    """What there still is of a closed desk: processes and databases.
+
+    A connection keeps its database from being dropped: where no database is left, none is either.
     """
     found = [f"Process {child.pid} is still there." for child in
              psutil.Process(os.getpid()).children(recursive=True)

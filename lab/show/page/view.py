@@ -69,8 +69,11 @@ def judged(desk: Desk) -> tuple[Verdict | None, bool]:
 
 
 def plain(moves: list) -> str:
-    """The moves as text. A start that is followed by a step of the same replica at the same hour and
-    in the same world says nothing that the step would not say."""
+    """The moves as text.
+
+    A start that is followed by a step of the same replica, at the same hour and in the same world,
+    says nothing that the step would not say: it is left out.
+    """
     kept = []
     for at, move in enumerate(moves):
         if move.kind == "start":

@@ -76,9 +76,9 @@ export function tried(state, count) {
   const { tried } = state;
   const number = (n) => n.toLocaleString("en");
   const total = tried.complete ? number(tried.total ?? 0) : t("atLeast", number(tried.total ?? 0));
-  $("#tried").replaceChildren(...(tried.total === null
-    ? [t("tried", tried.count, tried.broke), " ", h("button", { onclick: count }, t("count"))]
-    : [t("triedOf", tried.count, total, tried.broke, number(tried.breaking))]));
+  $("#tried").replaceChildren(tried.total === null ? t("tried", tried.count, tried.broke)
+    : t("triedOf", tried.count, total, tried.broke, number(tried.breaking)), " ");
+  if (!tried.complete) $("#tried").append(h("button", { onclick: count }, t("count")));
   set($("#tried"), { hidden: tried.total === null && !tried.count,
     "data-count": String(tried.count), "data-total": String(tried.total) });
 }
