@@ -30,7 +30,7 @@ __all__ = ["Move", "Schedule", "run"]
 
 NOTHING: Mapping[str, list[str]] = {}
 ACTIONS = ("start", "kill", "restart", "again", "cut-before", "cut-after", "freeze", "thaw")
-_MOVE = re.compile(r"(?P<letter>[A-Z])(?:\*(?P<count>\d+)|(?P<run>\.\.)(?P<point>[\w:.\-]*)"
+_MOVE = re.compile(r"(?P<letter>[A-Z])(?:\*(?P<count>[1-9]\d*)|(?P<run>\.\.)(?P<point>[\w:.\-]*)"
                    r"|\.(?P<action>[a-z][a-z-]*))?$")
 
 
@@ -95,10 +95,15 @@ class Schedule(tuple[Move, ...]):
 
 def _move(word: str) -> Move:
     if word[0] == "@":
-        if not re.fullmatch(r"(\d{4}-\d\d-\d\dT)?\d\d:\d\d(:\d\d)?", word[1:]):
-            raise LabError(f"“{word}” is not a time.", "Write @18:01 or @2026-05-30T18:00.")
+        try:
+            if not re.fullmatch(r"(\d{4}-\d\d-\d\dT)?\d\d:\d\d(:\d\d)?", word[1:]):
+                raise ValueError
+            _time(datetime.min, word[1:])
+        except ValueError:
+            raise LabError(f"“{word}” is not a time.",
+                           "Write @18:01 or @2026-05-30T18:00.") from None
         return Move("clock", "", word[1:])
-    if word[0] == "+":
+    if word[0] == "+" and word[1:]:
         return Move("condition", "", word[1:])
     found = _MOVE.match(word)
     if not found or (found["action"] and found["action"] not in ACTIONS):
