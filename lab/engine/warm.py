@@ -16,10 +16,11 @@ import socket
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from lab.engine.launch import die_with_parent
+from lab.engine.launch import bounded, die_with_parent
 from lab.world import clock
 
 
@@ -60,7 +61,7 @@ def _run(call: str, args: list, kwargs: dict) -> dict:
         function = _find(call)
         args, kwargs = [_decode(a) for a in args], {k: _decode(v) for k, v in kwargs.items()}
     except BaseException as error:  # the stage's own module, as it is imported
-        traceback.print_exc()
+        _print_error()
         return {"end": "unusable", "message": f"{type(error).__name__}: {error}"}
     try:
         value = function(*args, **kwargs)
@@ -71,11 +72,16 @@ def _run(call: str, args: list, kwargs: dict) -> dict:
             return {"end": "error", "error": "SystemExit", "message": str(stop.code)}
         return {"end": "ok"}
     except BaseException as error:  # whatever the stage raises is an outcome, and reported as one
-        traceback.print_exc()
+        _print_error()
         origin = getattr(error, "orig", None) or error
         name = getattr(origin, "sqlstate", None) or type(origin).__name__
         return {"end": "error", "error": name, "message": str(origin).split("\n")[0],
                 "line": _line(error)}
+
+
+def _print_error() -> None:
+    with suppress(OSError):  # the log is full
+        traceback.print_exc()
 
 
 def _line(error: BaseException) -> str:
@@ -117,6 +123,7 @@ def main() -> None:
     for module in sys.argv[4:]:  # ahead, so that the first run does not pay for it
         importlib.import_module(module)
     die_with_parent(parent)
+    bounded()
     with socket.create_connection(("127.0.0.1", port)) as control:
         control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         control.sendall(json.dumps({"hello": token, "pid": os.getpid()}).encode() + b"\n")
@@ -128,8 +135,9 @@ def main() -> None:
                 _enter(order["enter"], order["env"])
                 continue
             answer = _run(order["call"], order["args"], order["kwargs"])
-            sys.stdout.flush()
-            sys.stderr.flush()
+            with suppress(OSError):
+                sys.stdout.flush()
+                sys.stderr.flush()
             _say(control, answer)
 
 

@@ -18,6 +18,7 @@ from lab.engine.replica import IMPORTS
 from lab.engine.schedule import Schedule
 from lab.engine.stepper import Stepper
 from lab.errors import LabError
+from lab.judge import answers
 from lab.judge.pushes import Pushes
 from lab.judge.stage import Stage
 from lab.judge.verdict import Verdict, judge, read
@@ -120,12 +121,17 @@ class Theatre:
                         imports=self.stage.data.get("imports", IMPORTS)))
             stepper.named = self.stage.data.get("conditions", {})
             if self.pushes:
-                stepper.on_reset = self.pushes.server.clear
+                stepper.on_reset = self.pushes.clear
             self._steppers[isolation] = stepper
         stepper = self._steppers[isolation]
         stepper.stable.spares = self.spares
         stepper.cast(cast, {name: schedules.condition(name, stepper.named) for name in standing})
         return stepper
+
+    def renew(self) -> None:
+        """New processes for the next runs: the code in the stage's folder has changed."""
+        for stepper in self._steppers.values():
+            stepper.renew()
 
     def play(self, scenario: Scenario) -> Outcome:
         """Run a scenario and judge it."""
@@ -142,6 +148,8 @@ class Theatre:
         monitor = next(iter(self._steppers.values())).monitor
         if self.pushes:
             self.pushes.show(monitor)
+        if self.stage.data.get("answers"):
+            answers.show(monitor, history)
         return judge(read(monitor, self.stage.effects), history, self.stage.effects)
 
     def explore(self, letters: Sequence[str], everyone: str = "",

@@ -1,0 +1,252 @@
+"""The student's side of an exercise: begin, check, hint, reset, solution, progress.
+
+A student's files are below my/, which git ignores: my/STAGE/EXERCISE/FILE. my/.progress.json keeps
+what has passed and how many hints were read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from lab.engine.postgres import server
+from lab.engine.schedule import Schedule
+from lab.errors import LabError
+from lab.judge.bench import bench
+from lab.judge.checking import Case, Check, check_answer, parts_of
+from lab.judge.exercise import Exercise, exercise, exercises, moves_of
+from lab.judge.stage import stage, stages
+from lab.show import tables, terminal
+
+__all__ = ["begin", "check", "hint", "progress", "replay", "reset", "solution", "tell"]
+
+MY = Path("my")
+
+
+def begin(args: argparse.Namespace) -> int:
+    """Copy the starters that are not there yet, and say what to open."""
+    console = terminal.screen()
+    for found in _chosen(args):
+        mine = _mine(found)
+        fresh = not mine.exists()
+        if fresh:
+            _copy(found, mine)
+        console.rule(f"{found.place} · {found.data['minutes']} minutes", align="left")
+        console.print(Markdown(found.text("task", _spanish())))
+        console.print(f"\n{'Open' if fresh else 'You have begun'}: {mine}", highlight=False)
+        console.print(f"Then: {_command('check', found)}", highlight=False)
+    return 0
+
+
+def check(args: argparse.Namespace) -> int:
+    """Check answers in order; the exit code is 0 when all that were checked have passed."""
+    console = terminal.screen()
+    found = _chosen(args)
+    there = [one for one in found if _mine(one).exists()]
+    if not there:
+        raise LabError("There is nothing to check yet.",
+                       f"Begin with: make exercise-{found[0].stage.number}")
+    passed = True
+    with server() as used:
+        for one in there:
+            with bench(one, used) as place, terminal.meter(console, "checking") as tell_how_far:
+                result = check_answer(place, _mine(one), lambda title, tell=tell_how_far: tell(
+                    0, title))
+            tell(console, result)
+            passed &= result.passed
+            if result.passed:
+                _remember(one, passed=f"{datetime.now():%Y-%m-%d %H:%M}")
+    return 0 if passed else 1
+
+
+def tell(console: Console, result: Check) -> None:
+    """What a check found: each case, the first failure as it happened, and how to see it again."""
+    found = result.exercise
+    console.rule(f"{found.place}: {found.data['title']}", align="left")
+    for case in result.cases:
+        sign, style = ("✓", "green") if case.passed else ("✗", "bold red")
+        tried = f"{case.tried:,} schedules" if case.tried > 1 else ""
+        console.print(Text.assemble((f"{sign} ", style), f"{case.title:<62} ", (tried, "dim")))
+    if result.failure:
+        _tell_failure(console, found, result.failure)
+    else:
+        console.print(Text(f"\nPassed: {result.counts} break it." if "of" in result.counts else
+                           f"\nPassed: {result.counts}.", "bold green"))
+        console.print(f"A right answer of ours: {_command('solution', found)}", highlight=False)
+
+
+def _tell_failure(console: Console, found: Exercise, case: Case) -> None:
+    console.print()
+    console.print(Panel(Text(case.said), box=box.HEAVY, border_style="red", padding=(0, 1)))
+    if case.history is not None:
+        from lab.show import picture, timeline
+
+        console.print(Text(f"Schedule: {case.schedule}", "bold"), soft_wrap=True)
+        console.print(terminal.transcript(case.history))
+        console.print(tables.verdict(case.verdict, case.history))
+        drawn = timeline.timeline(case.history, f"{found.place}: {case.title}", case.verdict)
+        path, _ = picture.save(drawn, f"my-{found.stage.number:02d}-{found.name}")
+        console.print(f"Picture: {path}", highlight=False, soft_wrap=True)
+        again = f'make replay-{found.stage.number} MY={found.name} CASE={case.name}'
+        if found.data["kind"] != "schedule":
+            again += f' SCHEDULE="{case.schedule}"'
+        console.print(f"See it again: {again}", highlight=False, soft_wrap=True)
+    console.print(f"Stuck? {_command('hint', found)}", highlight=False)
+
+
+def replay(args: argparse.Namespace) -> int:
+    """Run one schedule on a student's file, with the parts of a case of the exercise."""
+    from lab.show import picture, timeline
+
+    console, found = terminal.screen(), exercise(stage(args.stage), args.my)
+    case = dict(found.case(args.case)) if args.case else {}
+    text = " ".join(args.schedule).strip()
+    with server() as used, bench(found, used) as place:
+        if found.data["kind"] == "schedule" and not text:
+            planned = moves_of(_mine(found).read_text(encoding="utf-8"))
+        elif text:
+            planned = Schedule.parse(text)
+        else:
+            raise LabError("There is no schedule to run.", 'Add SCHEDULE="A..commit B.. A..".')
+        place.put(_mine(found))
+        case.pop("standing", None)  # the schedule has them
+        history, verdict = place.play(parts_of(case, place.stage), planned)
+    console.print(terminal.transcript(history))
+    console.print(tables.verdict(verdict, history))
+    drawn = timeline.timeline(history, f"{found.place}: {planned}", verdict)
+    path, _ = picture.save(drawn, f"my-{found.stage.number:02d}-replay")
+    console.print(f"Picture: {path}", highlight=False, soft_wrap=True)
+    return 0
+
+
+def hint(args: argparse.Namespace) -> int:
+    """Give the next hint; after the last one, all of them again."""
+    console = terminal.screen()
+    found = _first_open(args)
+    hints = found.hints(_spanish())
+    given = min(_kept(found).get("hints", 0) + 1, len(hints))
+    for number, text in enumerate(hints[:given], 1):
+        console.print(Panel(Markdown(text), title=f"{found.name}: hint {number} of {len(hints)}",
+                            title_align="left", border_style="" if number == given else "dim"))
+    if given == len(hints):
+        console.print("That was the last one. Say aloud what it asks, then look at the failing "
+                      "schedule again.")
+    _remember(found, hints=given)
+    return 0
+
+
+def reset(args: argparse.Namespace) -> int:
+    """Put the starter back; what was there stays beside it as a backup."""
+    console = terminal.screen()
+    for found in _chosen(args):
+        mine = _mine(found)
+        if mine.exists() and mine.read_bytes() != found.starter.read_bytes():
+            backup = _backup(mine)
+            console.print(f"Your file is kept as {backup}", highlight=False)
+        _copy(found, mine)
+        console.print(f"{mine} is as at the beginning.", highlight=False)
+    return 0
+
+
+def solution(args: argparse.Namespace) -> int:
+    """Show a right answer once the student's has passed, or when it is asked for a second time."""
+    console = terminal.screen()
+    for found in _chosen(args):
+        if not (_kept(found).get("passed") or args.yes):
+            raise LabError(
+                f"{found.place} has not passed yet, and a solution that you have read cannot be "
+                "found any more.",
+                f"A hint: {_command('hint', found)}. "
+                f"If you are sure: {_command('solution', found)} YES=1")
+        console.rule(f"{found.place}/{found.file}", align="left")
+        console.print(found.solution.read_text(encoding="utf-8"), highlight=False, soft_wrap=True)
+    return 0
+
+
+def progress(args: argparse.Namespace) -> int:
+    """The whole course: what is passed, begun, and how many hints were read."""
+    console, table = terminal.screen(), Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("stage", "exercise", "minutes", "state", "hints"):
+        table.add_column(name)
+    done = every = 0
+    for found in (one for each in stages() for one in exercises(each)):
+        kept = _kept(found)
+        state = f"✓ passed {kept['passed']}" if kept.get("passed") else (
+            "… begun" if _mine(found).exists() else "")
+        table.add_row(found.stage.name, found.name, str(found.data["minutes"]), state,
+                      str(kept.get("hints") or ""))
+        done, every = done + bool(kept.get("passed")), every + 1
+    console.print(table)
+    console.print(f"{done} of {every} passed.", highlight=False)
+    return 0
+
+
+def _chosen(args: argparse.Namespace) -> list[Exercise]:
+    found = stage(args.stage)
+    if args.which:
+        return [exercise(found, args.which)]
+    known = exercises(found)
+    if not known:
+        raise LabError(f"Stage {found.number} has no exercise.", "See: make progress")
+    return known
+
+
+def _first_open(args: argparse.Namespace) -> Exercise:
+    known = _chosen(args)
+    return next((one for one in known if not _kept(one).get("passed")), known[0])
+
+
+def _mine(found: Exercise) -> Path:
+    return MY / found.stage.name / found.name / found.file
+
+
+def _copy(found: Exercise, mine: Path) -> None:
+    mine.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(found.starter, mine)
+
+
+def _backup(mine: Path) -> Path:
+    number = 1
+    while (backup := mine.with_name(f"{mine.name}.{number}.bak")).exists():
+        number += 1
+    return mine.rename(backup)
+
+
+def _command(verb: str, found: Exercise) -> str:
+    which = f" WHICH={found.name}" if len(exercises(found.stage)) > 1 else ""
+    return f"make {verb}-{found.stage.number}{which}"
+
+
+def _spanish() -> bool:
+    return os.environ.get("LAB_LANG", os.environ.get("LANG", "")).startswith("es")
+
+
+def _progress() -> dict[str, dict]:
+    try:
+        return json.loads((MY / ".progress.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # nothing yet, or cut off by a full disk: begin again
+        return {}
+
+
+def _kept(found: Exercise) -> dict:
+    return _progress().get(found.place, {})
+
+
+def _remember(found: Exercise, **fields: object) -> None:
+    every = _progress()
+    every.setdefault(found.place, {}).update(fields)
+    MY.mkdir(exist_ok=True)
+    draft = MY / ".progress.json.new"
+    draft.write_text(json.dumps(every, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    draft.replace(MY / ".progress.json")
