@@ -2,8 +2,8 @@
 
 **Stops:** losses. A message stays pending until its push was answered, whoever dies meanwhile; one
 that cannot be sent is set aside after MOST_ATTEMPTS, so that it does not hold up the others.
-**Lets through:** duplicates. Who dies between push and mark leaves the message to be sent again; who
-stands still for longer than its claim holds sends what another one has sent meanwhile.
+**Lets through:** duplicates. Who dies between push and mark leaves the message to be sent again.
+Who stands still for longer than its claim holds sends what another one has sent meanwhile.
 """
 
 import logging
