@@ -1,0 +1,28 @@
+"""Charge a user for something: first look whether the balance is enough, then take it.
+
+**Stops:** a charge that the balance does not cover, when nobody else is charging.
+**Lets through:** two charges that both find enough. The balance goes below zero.
+"""
+
+from sqlalchemy import text
+
+from models import open_session
+
+
+def debit(user: int, cents: int) -> int | None:
+    """Take the cents from the user's balance; returns what is left, or None (402)."""
+    with open_session() as db:
+        balance = db.scalar(
+            text("SELECT balance_cents FROM user_billing WHERE user_id = :user"), {"user": user})
+        if balance is None or balance < cents:
+            return None
+        # Not safe: the balance that we looked at may be spent by now.
+        left = db.scalar(text("""
+            UPDATE user_billing SET balance_cents = balance_cents - :cents
+            WHERE user_id = :user RETURNING balance_cents
+        """), {"user": user, "cents": cents})
+        db.execute(text("""
+            INSERT INTO ledger (user_id, cents, reason) VALUES (:user, -:cents, 'debit')
+        """), {"user": user, "cents": cents})
+        db.commit()
+    return left
