@@ -37,6 +37,8 @@ def _explore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("stage", metavar="N", nargs="?", help="the number of the stage: 0, 1, …")
     parser.add_argument("--replicas", type=int, help="this many, instead of those of stage.toml")
     parser.add_argument("--seconds", type=float, help="stop after so long, and say so")
+    parser.add_argument("--roles", default="", metavar="B=PROGRAM",
+                        help="who runs another of the stage's programs than the first")
     parser.add_argument("--all", action="store_true",
                         help="run every single schedule, not one for each class")
     own = parser.add_argument_group("code of your own, instead of a stage")
@@ -52,9 +54,14 @@ def _explore(parser: argparse.ArgumentParser) -> None:
 
 def _replay(parser: argparse.ArgumentParser) -> None:
     _stage(parser)
-    parser.add_argument("schedule", nargs="+", metavar="MOVE", help='such as "A..commit B.. A.."')
+    parser.add_argument("schedule", nargs="*", metavar="MOVE", help='such as "A..commit B.. A.."')
+    parser.add_argument("--my", metavar="EXERCISE", help="on your answer to this exercise")
+    parser.add_argument("--case", default="", metavar="NAME",
+                        help="with the parts of this case of the exercise")
     parser.add_argument("--everyone", default="", metavar="PROGRAM",
                         help="what the replicas run, if not the stage's first program")
+    parser.add_argument("--roles", default="", metavar="B=PROGRAM",
+                        help="who runs another program than everyone")
     parser.add_argument("--isolation", default="read committed", metavar="LEVEL",
                         choices=ISOLATION)
 
@@ -85,12 +92,44 @@ def _notebooks(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--open", action="store_true", help="open JupyterLab instead")
 
 
+def _exercise(parser: argparse.ArgumentParser) -> None:
+    _stage(parser)
+    parser.add_argument("which", metavar="EXERCISE", nargs="?", default="",
+                        help="one of the stage's exercises; without it all of them")
+
+
+def _solution(parser: argparse.ArgumentParser) -> None:
+    _exercise(parser)
+    parser.add_argument("--yes", action="store_true", help="show it although nothing has passed yet")
+
+
+def _check_all(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", type=Path,
+                        help="a folder with a folder of each student, which holds what my/ held")
+    parser.add_argument("--at-once", type=int, default=4, metavar="N", help="so many at a time")
+
+
 COMMANDS = {
     "stage": Command("tell the story of stage N by running it", "lab.show.story:run", _stage),
     "explore": Command("count the interleavings that break stage N", "lab.show.counting:explore",
                        _explore),
     "replay": Command("run one schedule of stage N", "lab.show.counting:replay", _replay),
     "play": Command("be the scheduler, on a page in the browser", "lab.show.play:run", _play),
+    "exercise": Command("begin the exercises of stage N: copy them to my/",
+                        "lab.show.practice:begin", _exercise),
+    "check": Command("check your answers to the exercises of stage N", "lab.show.practice:check",
+                     _exercise),
+    "hint": Command("give the next hint", "lab.show.practice:hint", _exercise),
+    "reset": Command("begin an exercise again; your file is kept as a backup",
+                     "lab.show.practice:reset", _exercise),
+    "solution": Command("show a right answer, once yours has passed", "lab.show.practice:solution",
+                        _solution),
+    "progress": Command("show what you have passed", "lab.show.practice:progress"),
+    "check-all": Command("check a folder of students' work", "lab.show.classroom:check_all",
+                         _check_all),
+    "mutants": Command("try every wrong answer on its exercise, and write docs/exercises.md",
+                       "lab.show.classroom:mutants"),
+    "preflight": Command("try everything that a room needs", "lab.show.classroom:preflight"),
     "soak": Command("keep every stage's promise 100 times, with all processors busy",
                     "lab.show.soak:run", _soak),
     "run": Command("run a stage's script by hand, on a database to play with",

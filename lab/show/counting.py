@@ -16,7 +16,7 @@ from lab.engine.schedule import Schedule
 from lab.errors import LabError
 from lab.judge.scenarios import READ_COMMITTED, Theatre, theatre
 from lab.judge.stage import stage
-from lab.show import own, tables, terminal
+from lab.show import own, practice, tables, terminal
 
 __all__ = ["count", "explore", "replay"]
 
@@ -29,8 +29,8 @@ def count(console: Console, scene: Theatre, entry: Mapping[str, Any], *, full: b
     """Explore as an `[[explore]]` entry says, print the count, and compare with its promise.
 
     Args:
-        entry: replicas, and optionally standing, everyone, roles, isolation, and
-            breaks ("all", "some" or "none" of the schedules).
+        entry: replicas, and optionally standing, everyone, roles, isolation, breaks ("all",
+            "some" or "none" of the schedules), and a name to print in place of their number.
         full: run every single schedule.
         seconds: stop after this much real time.
         shown: how many failing schedules to print.
@@ -39,7 +39,7 @@ def count(console: Console, scene: Theatre, entry: Mapping[str, Any], *, full: b
     number, standing = scene.stage.number, entry.get("standing", ())
     world = f", {' '.join('+' + name for name in standing)}" if standing else ""
     console.print(Text.assemble(
-        f"{entry['replicas']} replicas{world}: ", (result.headline, "bold"),
+        f"{entry.get('name') or str(entry['replicas']) + ' replicas'}{world}: ", (result.headline, "bold"),
         f" interleavings break it ({_outcomes(result)}; {result.runs:,} runs, "
         f"{result.seconds:.1f} s)"))
     if not result.complete:
@@ -47,7 +47,7 @@ def count(console: Console, scene: Theatre, entry: Mapping[str, Any], *, full: b
                       "was tried.", highlight=False)
     for finding in [f for f in result.findings if f.breaks][:shown]:
         text = " ".join([*(f"+{name}" for name in standing), str(finding.schedule)])
-        console.print(f"  {finding.code}: make replay-{number} SCHEDULE=\"{text}\"",
+        console.print(f"  {finding.code}: make replay-{number} {_parts(entry)}SCHEDULE=\"{text}\"",
                       highlight=False, soft_wrap=True)
     return not result.unknown and _kept(result, entry.get("breaks"))
 
@@ -74,7 +74,9 @@ def explore(args: argparse.Namespace) -> int:
                        "--invariant FILE.py.")
     console, found = terminal.screen(), stage(args.stage)
     entries: Sequence[Mapping[str, Any]] = found.data.get("explore", ())
-    if args.replicas:
+    if args.roles:
+        entries = [{"replicas": args.replicas or 2, "roles": roles(args.roles)}]
+    elif args.replicas:
         entries = [e for e in entries if e["replicas"] == args.replicas] or [
             {"replicas": args.replicas}]
     with server() as used, theatre(found, used) as scene:
@@ -83,15 +85,28 @@ def explore(args: argparse.Namespace) -> int:
     return 0 if all(kept) else 1
 
 
+def roles(text: str) -> dict[str, str]:
+    """Who runs what: "B=admin C=strict" as {"B": "admin", "C": "strict"}."""
+    parts = [word.partition("=") for word in text.split()]
+    if not all(letter and equals and program for letter, equals, program in parts):
+        raise LabError(f"“{text}” does not say who runs what.", "Write it as B=admin.")
+    return {letter: program for letter, _, program in parts}
+
+
 def replay(args: argparse.Namespace) -> int:
     """`replay N "A.. B.."`: run one schedule, show it move by move, and judge it."""
+    if args.my:
+        return practice.replay(args)
     from lab.show import picture, timeline
 
     console, found = terminal.screen(), stage(args.stage)
     planned = Schedule.parse(" ".join(args.schedule))
+    if not planned:
+        raise LabError("There is no schedule to run.",
+                       f'Write: make replay-{args.stage} SCHEDULE="A.. B..".')
     with server() as used, theatre(found, used) as scene:
         stepper = scene.stepper(planned.letters or ["A"], args.everyone,
-                                isolation=args.isolation)
+                                roles(args.roles), isolation=args.isolation)
         history = schedules.run(stepper, planned)
         verdict = scene.judge(history)
     console.print(terminal.transcript(history))
@@ -100,6 +115,13 @@ def replay(args: argparse.Namespace) -> int:
     path, _ = picture.save(drawn, f"{found.number:02d}-replay")
     console.print(f"Picture: {path}", highlight=False, soft_wrap=True)
     return 0
+
+
+def _parts(entry: Mapping[str, Any]) -> str:
+    """The parts of an entry as `make replay-N` takes them."""
+    everyone = f"EVERYONE={entry['everyone']} " if "everyone" in entry else ""
+    cast = " ".join(f"{letter}={name}" for letter, name in entry.get("roles", {}).items())
+    return everyone + (f'ROLES="{cast}" ' if cast else "")
 
 
 def _outcomes(result: Result) -> str:
