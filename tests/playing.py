@@ -18,7 +18,7 @@ def run(scene: Theatre, schedule: str, **fields) -> Outcome:
 
 def counts(scene: Theatre, entry: dict):
     """Explore as an [[explore]] entry of stage.toml says."""
-    options = {key: value for key, value in entry.items() if key not in ("replicas", "breaks")}
+    options = {key: value for key, value in entry.items() if key not in ("replicas", "breaks", "name")}
     return scene.explore(LETTERS[:entry["replicas"]], **options)
 
 
@@ -31,7 +31,8 @@ def promised(result, breaks: str) -> bool:
 
 def ids(entry: dict) -> str:
     """An [[explore]] entry as the id of a test."""
-    return "-".join([str(entry["replicas"]), *entry.get("standing", ())])
+    parts = [entry.get("everyone", ""), *entry.get("roles", {}).values(), *entry.get("standing", ())]
+    return "-".join([str(entry["replicas"]), *filter(None, parts)])
 
 
 def outcomes(history: History, label: str) -> list[tuple[str, str, bool | str | None]]:

@@ -107,15 +107,21 @@ def _said(process: subprocess.Popen[str]) -> str:
 
 
 def http_load(database: Database, ports: Sequence[int], path: str, users: int, requests: int,
-              counted: str) -> Pass:
+              counted: str, k6: Path | None = None) -> Pass:
     """POST to `path` from so many users at once, until `requests` are answered.
 
     Args:
         counted: SQL that gives what the table counted.
+        k6: a script for k6, which then plays the users, against the first port only.
     """
-    process = _start(database, str(Path(__file__)), path, str(users), str(requests),
-                     *map(str, ports))
-    said = _said(process)
+    if k6:
+        url = f"URL=http://127.0.0.1:{ports[0]}{path}"
+        said = subprocess.run(
+            ["k6", "run", "--quiet", "-e", url, "-e", f"USERS={users}", "-e",
+             f"REQUESTS={requests}", str(k6)], capture_output=True, text=True, check=False).stdout
+    else:
+        said = _said(_start(database, str(Path(__file__)), path, str(users), str(requests),
+                            *map(str, ports)))
     try:
         found = json.loads(said.splitlines()[-1])
     except (ValueError, IndexError):

@@ -20,7 +20,7 @@ from lab.engine.schedule import Schedule
 from lab.judge.scenarios import Scenario, Theatre, scenarios, theatre
 from lab.judge.stage import Stage, stage, stages
 from lab.judge.verdict import Verdict, judge, read
-from lab.show import counting, phone, rush, sweep, tables, terminal
+from lab.show import counting, distribution, load, phone, rush, sweep, tables, terminal
 
 __all__ = ["Told", "run"]
 
@@ -83,6 +83,9 @@ def tell_schedule(told: Told, part: Mapping[str, Any]) -> bool:
 
 
 def _show(told: Told, part: Mapping[str, Any], scenario: Scenario, promised: str) -> bool:
+    if lack := told.theatre.lack([scenario.everyone, *(scenario.roles or {}).values()]):
+        told.console.print(f"NOT RUN: {lack}", highlight=False)
+        return True
     outcome = told.theatre.play(scenario)
     told.console.print(terminal.transcript(outcome.history))
     told.console.print(terminal.result(outcome.code, promised))
@@ -128,6 +131,8 @@ TELLERS: dict[str, Callable[[Told, Mapping[str, Any]], bool]] = {
     "schedule": tell_schedule,
     "sweep": sweep.tell_sweep,
     "rush": rush.tell_rush,
+    "load": load.tell_load,
+    "distribution": distribution.tell_distribution,
 }
 
 
