@@ -14,6 +14,7 @@ from lab.engine.postgres import Database
 from lab.engine.recorder import Recorder
 from lab.engine.replica import IMPORTS, Program, Replica, Stable
 from lab.engine.rest import Rest
+from lab.engine.sessions import Sessions
 from lab.engine.wire import Gate
 from lab.errors import LabError
 from lab.world.clock import MX, SharedClock
@@ -54,8 +55,12 @@ class Stepper(Rest):
         self.conditions: dict[str, list[str]] = {}
         self.named: Mapping[str, list[str]] = {}  # conditions of the stage's own, for schedules
         self.on_reset: Callable[[], None] = lambda: None
+        # What is not in Postgres: changes to it by condition, and what a move of the clock ends.
+        self.outside: Mapping[str, Callable[[], None]] = {}
+        self.on_clock: Callable[[float], Sequence[str]] = lambda seconds: ()
         self._company: dict[str, Replica] = {}
         super().__init__(Gate(database.url), {}, database.connect(), start)
+        self.sessions = Sessions(self.gate, self.waits, database.name)
         self.stable = Stable(self.gate, spares, imports)
         self.clock = SharedClock(self.stable.folder / "clock")
         self.clock.set(start, 0)
@@ -80,6 +85,7 @@ class Stepper(Rest):
         """Back to the beginning: seed rows, clock, empty history, every replica alive and idle."""
         self.drain()
         self._tidy()
+        self.sessions.new_run()
         for replica in self.replicas.values():
             replica.forget_run()
             if replica.dead or not replica.process.alive:
@@ -135,15 +141,11 @@ class Stepper(Rest):
 
     def _tidy(self) -> None:
         """Take from idle sessions what would outlast the run: open transactions, advisory locks."""
+        self.sessions.let_go()
         for replica in self.replicas.values():
             if not (replica.under_way or replica.dead) and any(
                     link.status != "I" for link in self.gate.of(replica.letter)):
                 self._lose_process(replica)
-        idle = {link.pid: link for link in self.gate.links if link.idle}
-        for pid in self.waits.locking(idle):
-            idle[pid].unlock()
-        while any(link.asked for link in self.gate.links) and self.gate.pump(self.limit):
-            pass
 
     def cast(self, programs: Mapping[str, Program],
              conditions: Mapping[str, list[str]] | None = None) -> None:
@@ -176,6 +178,7 @@ class Stepper(Rest):
     def step(self, letter: str) -> None:
         """Release the statement that the replica is held at."""
         link, replica = self._held_link(letter, "take a step")
+        self.sessions.about_to_move(link, any(r.waits_for for r in self.replicas.values()))
         replica.moved = link.release()
         self.settle(letter)
 
@@ -237,14 +240,19 @@ class Stepper(Rest):
 
     def set_clock(self, when: datetime) -> None:
         """Set the world's time for every replica (aware)."""
+        passed = (when - self.now).total_seconds()
         self.record.now = when.astimezone(MX)
         self.clock.set(self.now, 0)
         self.record.note("", "clock", f"{self.now:%a %d %b %H:%M}")
+        for ended in self.on_clock(passed):
+            self.record.note("", "condition", ended)
 
     def condition(self, name: str, statements: list[str]) -> None:
         """Change the world's rows as an operator would, outside every replica."""
         for statement in statements:
             self.monitor.execute(statement)
+        if name in self.outside:
+            self.outside[name]()
         self.record.note("", "condition", name)
 
     # Processes and errors

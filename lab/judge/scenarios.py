@@ -14,6 +14,7 @@ from lab.engine import schedule as schedules
 from lab.engine.explore import Result, explore
 from lab.engine.history import History
 from lab.engine.postgres import Database, Server
+from lab.engine.redis import RedisPair, missing
 from lab.engine.replica import IMPORTS
 from lab.engine.schedule import Schedule
 from lab.engine.stepper import Stepper
@@ -96,11 +97,15 @@ class Theatre:
     def __init__(self, stage: Stage, database: Database, stack: ExitStack) -> None:
         self.stage, self.database = stage, database
         self.pushes: Pushes | None = None
+        self.redis: RedisPair | None = None
         self._stack = stack
         self._steppers: dict[str, Stepper] = {}
         if "push" in stage.data:
             self.pushes = Pushes(database, **stage.data["push"])
             stack.callback(self.pushes.close)
+        if stage.data.get("redis") and not missing():  # names of the programs that need it
+            self.redis = RedisPair()
+            stack.callback(self.redis.close)
 
     def stepper(self, letters: Sequence[str], everyone: str = "",
                 roles: Mapping[str, str] | None = None, isolation: str = READ_COMMITTED,
@@ -110,23 +115,35 @@ class Theatre:
         All replicas of one isolation level are the same processes from one call to the next.
         """
         cast = self.stage.cast(letters, roles, everyone)
+        if lack := self.lack([(roles or {}).get(letter, everyone) for letter in letters]):
+            raise lack
         if isolation not in self._steppers:
             env = {}
             if isolation != READ_COMMITTED:  # libpq's way to set a default for a process's sessions
                 level = isolation.replace(" ", r"\ ")
                 env["PGOPTIONS"] = f"-c default_transaction_isolation={level}"
             http = {"NTFY_URL": self.pushes.server.url} if self.pushes else {}
+            if self.redis:
+                env["REDIS_URL"] = self.redis.url
             stepper = self._stack.enter_context(
                 Stepper(self.database, self.stage.folder, {}, env=env, http=http,
                         imports=self.stage.data.get("imports", IMPORTS)))
             stepper.named = self.stage.data.get("conditions", {})
             if self.pushes:
                 stepper.on_reset = self.pushes.clear
+            if self.redis:
+                stepper.on_reset, stepper.on_clock = self.redis.reset, self.redis.age
+                stepper.outside = {"failover": self.redis.failover, "replica-lags": self.redis.lag}
             self._steppers[isolation] = stepper
         stepper = self._steppers[isolation]
         stepper.stable.spares = self.spares
         stepper.cast(cast, {name: schedules.condition(name, stepper.named) for name in standing})
         return stepper
+
+    def lack(self, programs: Sequence[str]) -> LabError | None:
+        """What keeps these programs of the stage from being run here, with the remedy, or None."""
+        needed = set(self.stage.data.get("redis", ())) & set(programs)
+        return missing() if needed and self.redis is None else None
 
     def renew(self) -> None:
         """New processes for the next runs: the code in the stage's folder has changed."""
