@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psutil
 import pytest
@@ -50,8 +50,11 @@ class Served:
 
     def replicas(self):
         """The replica processes that are alive."""
-        return [child for child in psutil.Process(self.process.pid).children()
-                if "lab.engine.warm" in " ".join(child.cmdline())]
+        found = []
+        for child in psutil.Process(self.process.pid).children():
+            with suppress(psutil.NoSuchProcess):
+                found += [child] if "lab.engine.warm" in " ".join(child.cmdline()) else []
+        return found
 
 
 class Page:

@@ -80,6 +80,7 @@ CODE = textwrap.dedent('''\
     def tick(now):
         """What it does."""
         with session() as db:
+            # Not safe.
             if not locked(db):
                 return []
             db.add(
@@ -87,12 +88,12 @@ CODE = textwrap.dedent('''\
     ''')
 
 
-@pytest.mark.parametrize(("line", "start", "end"), [(3, 3, 3), (4, 4, 4), (5, 5, 5), (7, 6, 7)])
+@pytest.mark.parametrize(("line", "start", "end"), [(3, 3, 3), (5, 5, 5), (6, 6, 6), (8, 7, 8)])
 def test_the_statement_under_way_is_marked_and_of_a_block_only_its_head(tmp_path, line, start, end):
     (tmp_path / "worker.py").write_text(CODE, "utf-8")
     shown = excerpt(tmp_path, Frame("worker.py", line, "tick"))
     assert (shown["start"], shown["end"]) == (start, end)
-    assert [number for number, _ in shown["lines"]] == [1, 3, 4, 5, 6, 7], "no docstring"
+    assert [number for number, _ in shown["lines"]] == [1, 3, 4, 5, 6, 7, 8], "no docstring"
     assert entry(tmp_path, "worker:tick")["lines"] == shown["lines"]
     assert entry(tmp_path, "elsewhere:tick") is None
 

@@ -15,8 +15,11 @@ Functions = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def excerpt(folder: Path, frame: Frame) -> dict[str, Any]:
-    """The function that a frame is in: file, function, its lines with their numbers (the docstring
-    is left out), and the first and last line of the statement that is under way.
+    """The function that a frame is in.
+
+    Returns:
+        Its file, name and lines with their numbers, without the docstring; and the first and last
+        line of the statement that is under way.
     """
     path = folder / frame.file
     lines, tree = _parsed(path, path.stat().st_mtime_ns)
@@ -70,6 +73,9 @@ def _statement(body: list[ast.stmt], frame: Frame) -> tuple[int, int] | None:
                   for inner in ([part] if isinstance(part, ast.stmt) else part.body)]
         if found := _statement(inside, frame):
             return found
-        head_ends = min((inner.lineno for inner in inside), default=node.end_lineno + 1) - 1
-        return node.lineno, max(node.lineno, head_ends)
+        if not inside:
+            return node.lineno, node.end_lineno
+        head = [part for child in ast.iter_child_nodes(node) if child not in parts
+                for part in ast.walk(child)]
+        return node.lineno, max([node.lineno, *(getattr(p, "end_lineno", 0) for p in head)])
     return None

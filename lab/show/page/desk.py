@@ -47,6 +47,7 @@ class Desk:
         self.stepper: Stepper | None = None
         self.tables: Tables | None = None
         self.names: list[str] = []  # of all databases it ever had
+        self.tried: dict[tuple, Tried] = {}  # by stage and cast, as long as the room is together
         self._stack = ExitStack()
         self._take(number)
 
@@ -55,7 +56,6 @@ class Desk:
         self.letters, self.everyone, self.isolation = ROOM, "", READ_COMMITTED
         self.roles: dict[str, str] = {}
         self.moves: list[Move] = []
-        self.tried: dict[str, Tried] = {}
         self.failings: list[tuple[str, str]] | None = None  # what to play, and its outcome
         self.problem: LabError | None = None
         self.note: dict[str, Any] | None = None
@@ -218,7 +218,8 @@ class Desk:
 
     def tally(self) -> Tried:
         """The schedules tried by the replicas as they are cast now."""
-        cast = f"{self.letters} {self.everyone} {sorted(self.roles.items())} {self.isolation}"
+        cast = (self.stage.name, self.letters, self.everyone, *sorted(self.roles.items()),
+                self.isolation)
         return self.tried.setdefault(cast, Tried())
 
     def _count_this_run(self) -> None:

@@ -23,7 +23,7 @@ __all__ = ["menu", "view"]
 
 def menu() -> list[dict[str, Any]]:
     """The stages that can be played: those with a program to step."""
-    return [_stage(found) for found in stages()]
+    return [_stage(found) for found in stages() if "programs" in found.data]
 
 
 def view(desk: Desk) -> dict[str, Any]:

@@ -12,7 +12,7 @@ let built = "";
 export function columns(state, chosen, order) {
   const cast = JSON.stringify([state.stage.name, state.letters, state.programs]);
   if (cast !== built) {
-    $("#replicas").replaceChildren(...state.replicas.map((r) => column(r, state, order)));
+    $("#replicas").replaceChildren(...state.replicas.map((r, index) => column(r, index, state, order)));
     $("#bar").replaceChildren(...state.replicas.map((r) =>
       h("button", { "data-letter": r.letter, onclick: () => order("move", { text: forward(r.letter) }) })),
     h("button", { onclick: () => order("undo"), "data-t": "undo" }, t("undo")));
@@ -24,14 +24,14 @@ export function columns(state, chosen, order) {
 const now = {};
 const forward = (letter) => letter + now[letter];
 
-function column(replica, state, order) {
+function column(replica, index, state, order) {
   const letter = replica.letter;
   const send = (what) => () => order("move", { text: letter + what });
   const programs = h("select", { class: "program", onchange: (event) => order("cast", {
     letters: now.state.letters, everyone: now.state.everyone, isolation: now.state.isolation,
     roles: { ...now.state.roles, [letter]: event.target.value } }) },
     state.programs.map((name) => h("option", { value: name }, name)));
-  return h("article", { class: `replica of-${letter}`, id: `replica-${letter}` },
+  return h("article", { class: `replica of-${"ABCDEF"[index]}`, id: `replica-${letter}` },
     h("h2", {}, h("b", {}, letter), h("span", { class: "state" }), h("span", { class: "relations" }), programs),
     h("p", { class: "next" }), h("p", { class: "trail" }),
     h("pre", { class: "code", tabindex: 0 }),
@@ -77,9 +77,9 @@ function next(element, replica, failed) {
     element.replaceChildren(h("small", {}, `${t("next")} `), h("code", { title: replica.next.sql }, replica.next.label));
   } else if (replica.last) {
     const { kind, label, outcome } = replica.last;
-    const said = ["statement", "request", "end"].includes(kind) ? label : t(`${kind}!`);
+    const said = kind === "end" ? "" : ["statement", "request"].includes(kind) ? label : t(`${kind}!`);
     const how = replica.state === "waiting" || outcome === label ? "" : outcome;
-    element.replaceChildren(h("small", {}, `${t(failed ? "failed" : "lastly")} `), h("code", {}, `${said} ${how}`));
+    element.replaceChildren(h("small", {}, `${t("lastly")} `), h("code", {}, `${said} ${how}`.trim()));
   } else {
     element.textContent = t(replica.state === "idle" ? "firstMove" : "nothing");
   }

@@ -13,6 +13,8 @@ export function timeline(state) {
   const width = Math.max(box.clientWidth - 4, 280);
   const lane = (width - gutter) / replicas.length;
   const left = (letter) => gutter + lane * replicas.findIndex((r) => r.letter === letter);
+  // The first replica has the first colour, whatever its letter is.
+  const of = (letter) => `of-${"ABCDEF"[replicas.findIndex((r) => r.letter === letter)]}`;
   const y = (x) => top + x * row;
   const font = Math.max(11, 0.82 * rem);
   const fits = (text, room) => {
@@ -35,7 +37,7 @@ export function timeline(state) {
   for (const band of lanes.bands) {
     const at = left(band.replica) + (band.what === "alive" ? 3 : 9);
     drawn.append(svg("rect", { x: at, y: y(band.start), width: band.what === "alive" ? 3 : 7,
-      height: Math.max(2, (band.end - band.start) * row), class: `band ${band.what} of-${band.replica}` },
+      height: Math.max(2, (band.end - band.start) * row), class: `band ${band.what} ${of(band.replica)}` },
       title(band.what === "alive" ? "" : t("holdsLock"))));
   }
   for (const bar of lanes.bars) drawn.append(block(bar));
@@ -44,12 +46,12 @@ export function timeline(state) {
     const bad = lanes.bad[mark.seq];
     const name = mark.kind === "thaw" || mark.kind === "freeze" || mark.kind === "cut" || mark.kind === "kill"
       ? t(`${mark.kind}!`) : mark.kind.toUpperCase();
-    drawn.append(svg("g", { class: `mark ${mark.kind} of-${mark.replica}${bad ? " bad" : ""}` },
+    drawn.append(svg("g", { class: `mark ${mark.kind} ${of(mark.replica)}${bad ? " bad" : ""}` },
       text(at, middle + font * 0.36, `${SIGNS[mark.kind]} ${name}`, "mark-text")));
     for (const bar of lanes.bars) {
       if (bar.look === "waiting" && bar.replica !== mark.replica && Math.abs(bar.end - mark.x) < 0.01) {
         const right = left(bar.replica) > left(mark.replica);
-        drawn.append(svg("line", { x1: right ? at + 9.5 * font * 0.61 : at - 6,
+        drawn.append(svg("line", { x1: right ? at + (name.length + 3) * font * 0.61 : at - 6,
           x2: right ? left(bar.replica) + 20 : left(bar.replica) + lane - 6, y1: middle, y2: middle, class: "release" }));
       }
     }
@@ -67,7 +69,7 @@ export function timeline(state) {
         : bar.look === "undone" ? t("undone") : bar.look === "lost" ? t("look:lost") : bar.note;
     const label = bar.look === "waiting" ? `◴ ${note}` : note ? `${bar.text} → ${note}` : bar.text;
     const badge = bad ? 2.3 * rem : 0;
-    const group = svg("g", { class: `bar look-${bar.look} of-${bar.replica}${bad ? " bad" : ""}` },
+    const group = svg("g", { class: `bar look-${bar.look} ${of(bar.replica)}${bad ? " bad" : ""}` },
       svg("rect", { x, y: from, width: wide, height: tall, rx: 3 }),
       text(x + 6, from + Math.min(tall, row) / 2 + font * 0.34, fits(label, wide - 10 - badge), "label"),
       title(label));
