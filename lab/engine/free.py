@@ -1,7 +1,7 @@
 """The free engine: replicas as operating-system processes that run the stage's own script.
 
-Nothing holds them. They wake up by a compressed clock that all of them read, and that goes slower
-while one of them is at work. Their statements go through the gate only to be written down.
+Nothing holds them. They wake up by a compressed clock that all of them read, and that is set on
+when none of them is at work. Their statements go through the gate only to be written down.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ from lab.world.clock import SharedClock
 __all__ = ["FreeRun"]
 
 INTERVAL = timedelta(minutes=15)  # of the world's clock, between a worker's wake-ups
-FAST = 1200.0  # world seconds in a real one while every replica sleeps
-SLOW = 10.0  # while one is at work, whose first statement may take half a real second
-TURN = timedelta(minutes=1)  # of the slow clock, for a turn; the clock then goes on without it
+STEP = timedelta(seconds=12)  # by which the clock is set on while every replica sleeps …
+PAUSE = 0.01  # … and real seconds from one step to the next
+SPEED = 10.0  # world seconds in a real one otherwise; a first statement may take half a real second
+TURN = timedelta(seconds=30)  # of the world, into a turn: there the clock waits for it to end …
+TURN_LIMIT = 30.0  # … for at most so many real seconds
 START_LIMIT = 30.0  # real seconds for a process to start, on a busy machine
 
 
@@ -68,6 +70,7 @@ class FreeRun:
         self._said: dict[str, str] = {}
         self._busy: set[str] = set()
         self._turns: dict[str, int] = dict.fromkeys(self.letters, 0)
+        self._woke: dict[tuple[str, datetime], float] = {}
         self.processes: dict[str, subprocess.Popen] = {}
 
     def __enter__(self) -> FreeRun:
@@ -96,8 +99,9 @@ class FreeRun:
         for index, letter in enumerate(self.letters):
             self._spawn(letter, self.start + index * self.apart)
         self._until(lambda: self._said.keys() >= set(self.letters), START_LIMIT, "start")
-        self.clock.set(self.start - timedelta(seconds=5), SLOW)
-        self._until(lambda: self.now >= self.start + until)
+        self.clock.set(self.start - timedelta(seconds=5), SPEED)
+        end = self.start + until
+        self._until(lambda: self.now >= end, pace=lambda: self._pace(end))
         self.record.history.complete = (all(self._turns.values()) and not self._busy
                                         and all(p.poll() is None for p in self.processes.values()))
         return self.record.history
@@ -125,10 +129,12 @@ class FreeRun:
             self._lines.put((letter, line.rstrip()))
         self._lines.put((letter, None))
 
-    def _until(self, done: Callable[[], bool], limit: float = float("inf"), what: str = "") -> None:
+    def _until(self, done: Callable[[], bool], limit: float = float("inf"), what: str = "",
+               pace: Callable[[], None] = lambda: None) -> None:
         deadline = time.monotonic() + limit
         while not done():
-            self.gate.pump(self._pace() if not what else 0.01)
+            self.gate.pump(PAUSE)
+            pace()
             while not self._lines.empty():
                 letter, line = self._lines.get()
                 if line is None and what:
@@ -142,18 +148,26 @@ class FreeRun:
                 raise LabError(f"Replica {missing} did not {what} within {limit:.0f} s.",
                                "Close other programs and try again.", code=1)
 
-    def _pace(self) -> float:
-        """Run the clock slow while a replica is at work, else fast; returns for how long."""
+    def _pace(self, end: datetime) -> None:
+        """Set the clock on to what comes next if every replica sleeps; let no turn run out of time.
+
+        It never runs fast by itself: a machine too busy to look at it would be minutes late.
+        """
         clock, now = self.clock.read(), self.now
         due = {letter: self._due(letter, now) for letter in self.letters}
-        at_work = any(
-            at <= now < at + TURN and self._turns[letter] <= self._nth(letter, at)
-            and self.processes[letter].poll() is None for letter, at in due.items())
-        speed = SLOW if at_work else FAST
-        if clock.speed != speed:
-            self.clock.set(now, speed)
-        ahead = min((at if at > now else at + INTERVAL) for at in due.values()) - now
-        return min(0.01, ahead.total_seconds() / speed)
+        at_work = [at for letter, at in due.items() if self._at_work(letter, at, now)]
+        if not at_work:
+            ahead = [at if at > now else at + INTERVAL for at in due.values()]
+            self.clock.set(min(now + STEP, *ahead, max(end, now)), SPEED)
+        elif clock.speed and now >= max(at_work) + TURN:
+            self.clock.set(now, 0)
+
+    def _at_work(self, letter: str, due: datetime, now: datetime) -> bool:
+        """Whether the replica woke up at `due` and its turn has not come to an end."""
+        if now < due or self._turns[letter] > self._nth(letter, due):
+            return False
+        since = self._woke.setdefault((letter, due), time.monotonic())
+        return self.processes[letter].poll() is None and time.monotonic() - since < TURN_LIMIT
 
     def _due(self, letter: str, at: datetime) -> datetime:
         """The replica's last wake-up at world time `at`, or its first."""
