@@ -95,7 +95,7 @@ class HttpLink:
 
     pid = None  # no backend of Postgres: nothing outlives it, and nobody waits for its locks
     status = "I"
-    idle = asked = False
+    idle = asked = between = False
     beyond_read_committed: frozenset[str] = frozenset()  # it has no transactions
 
     def __init__(self, gate: Keeper, replica: str, client: socket.socket, upstream: str,

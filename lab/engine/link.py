@@ -20,6 +20,7 @@ from lab.engine.protocol import (
     Segment,
     ServerStream,
     Strange,
+    question,
     without_binding,
 )
 
@@ -27,7 +28,6 @@ __all__ = ["Link", "Step"]
 
 SKIPPED = ("25P02", "skipped: an earlier statement of its pipeline failed")
 GONE = ("08006", "the connection was closed")
-_UNLOCK = b"Q\0\0\0\x24SELECT pg_advisory_unlock_all()\0"
 
 
 @dataclass
@@ -95,6 +95,7 @@ class Link:
         self._queue: deque[Segment] = deque()
         self._answers = 0  # ReadyForQuery messages still to come
         self._copying = self._copied = False  # the client sends the data of a COPY; it said the end
+        self._unsynced = False  # the client has sent messages that no Sync has ended
         self._skipping = False  # the server skips everything up to the next Sync
         self._column = (0, 0)
         self._from_client, self._from_server = ClientStream(), ServerStream()
@@ -131,11 +132,16 @@ class Link:
         return bool(self.pid) and self.status == "I" and not (
             self.held or self.running or self._answers or self._queue)
 
-    def unlock(self) -> None:
-        """Let go of the session's advisory locks; the client, which is idle, does not notice."""
+    @property
+    def between(self) -> bool:
+        """Whether the server has answered all that it was sent, so that `ask` disturbs nothing."""
+        return not (self.running or self._answers or self._unsynced) and self.status != "E"
+
+    def ask(self, sql: str) -> None:
+        """Send a statement of the bench's own; `asked` until it is answered, out of the client's sight."""
         self.asked = True
         self._answers += 1
-        self.server.send(_UNLOCK)
+        self.server.send(question(sql))
 
     def close(self) -> None:
         """Close both sides. What the server has received it still carries out."""
@@ -196,6 +202,7 @@ class Link:
 
     def _forward(self, segment: Segment) -> None:
         self._answers += segment.syncs
+        self._unsynced = not segment.syncs
         self.server.send(segment.data)
 
     def _server_sent(self, data: bytes) -> None:

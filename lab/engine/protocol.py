@@ -14,7 +14,8 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-__all__ = ["ClientStream", "Reply", "Segment", "ServerStream", "Strange", "without_binding"]
+__all__ = ["ClientStream", "Reply", "Segment", "ServerStream", "Strange", "question",
+           "without_binding"]
 
 SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
 BOOL, INTEGERS = 16, (20, 21, 23)  # type OIDs (pg_type.dat)
@@ -234,6 +235,14 @@ class ServerStream:
             at += 1 + length
         del buffer[:at]
         return replies
+
+
+def question(sql: str) -> bytes:
+    """A statement in messages that leave the client's own statements and portals as they are."""
+    name, text = b"lab\0", sql.encode() + b"\0"
+    parts = ((b"P", name + text + b"\0\0"), (b"B", name * 2 + b"\0\0" * 3), (b"E", name + b"\0" * 4),
+             (b"C", b"S" + name), (b"S", b""))
+    return b"".join(kind + struct.pack("!I", len(body) + 4) + body for kind, body in parts)
 
 
 def without_binding(data: bytes) -> bytes:
