@@ -52,7 +52,9 @@ def explain(history: History, verdict: Verdict, effects: Mapping[str, EffectSpec
         said = f"Everything came out once: {_everybody(runs)}."
     elif effect.outcome == "duplicated":
         said = _twice(history, runs, effect, effects[effect.name])
-    elif effect.outcome in ("missed", "lost"):
+    elif effect.outcome in ("lost", "negative") and len(_doers(runs, effects[effect.name])) > 1:
+        said = _twice(history, _doers(runs, effects[effect.name]), effect, effects[effect.name])
+    elif effect.outcome in ("missed", "lost") and not _doers(runs, effects[effect.name]):
         said = _missing(runs, effect, effects[effect.name])
     else:
         said = (f"{effects[effect.name].title.capitalize()}, {effect.subject}: {effect.outcome} "
@@ -88,8 +90,15 @@ def _error(runs: Sequence[Run]) -> str:
     return ""
 
 
+def _doers(runs: Sequence[Run], spec: EffectSpec) -> list[Run]:
+    """The runs that brought an effect about, kept or not."""
+    return [run for run in runs if any(e.label == spec.witness and e.outcome == "ok"
+                                       and not nothing(e) for e in run.statements)]
+
+
 def _twice(history: History, runs: Sequence[Run], effect: Effect, spec: EffectSpec) -> str:
-    seqs = set(effect.witnesses)
+    seqs = set(effect.witnesses) or {
+        e.seq for run in runs for e in run.statements if e.label == spec.witness}
     doers = [run for run in runs if seqs & {e.seq for e in run.events}]
     if len(doers) < 2:
         who = doers[0].letter if doers else "One run"

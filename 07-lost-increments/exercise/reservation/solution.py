@@ -51,8 +51,9 @@ def settle(hold: int, cost: int) -> int | None:
 def expire(now: datetime) -> int:
     """Give back every hold that is over by `now`; returns how many."""
     with open_session() as db:
-        gone = db.execute(text("DELETE FROM hold WHERE expires_at <= :now RETURNING user_id, cents"),
-                          {"now": now}).all()
+        gone = db.execute(text("""
+            DELETE FROM hold WHERE expires_at <= :now RETURNING user_id, cents
+        """), {"now": now}).all()
         for user, cents in gone:
             db.execute(text("""
                 UPDATE user_billing SET balance_cents = balance_cents + :cents
@@ -63,6 +64,6 @@ def expire(now: datetime) -> int:
 
 
 def call(user: int, estimate: int, cost: int, now: datetime) -> int | None:
-    """A whole call to a provider that takes `cost` cents; returns what was charged, None for 402."""
+    """A whole call to a provider that takes `cost` cents; returns the charge, None for 402."""
     hold = reserve(user, estimate, now)
     return None if hold is None else settle(hold, cost)

@@ -1,0 +1,235 @@
+"""The check is itself checked: starters fail as named, solutions pass, each mutant is caught."""
+
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lab import folders
+from lab.engine.schedule import Schedule
+from lab.judge.bench import MARK, bench
+from lab.judge.checking import check_answer
+from lab.judge.exercise import exercise, exercises
+from lab.judge.explain import explain
+from lab.judge.stage import stage, stages
+from lab.show import classroom
+
+EVERY = [found for each in stages() for found in exercises(each)]
+MUTANTS = [(found, name) for found in EVERY for name in found.mutants]
+CLAIM = exercise(stage(3), "claim")
+TIMES = int(os.environ.get("LAB_CHECKS", "50"))  # of the solution of a short exercise
+STUDENTS = int(os.environ.get("LAB_STUDENTS", "6"))
+
+
+def place(value):
+    return value if isinstance(value, str) else value.place
+
+
+@pytest.fixture(scope="module")
+def bench_of(server):
+    """The bench of an exercise, opened once and kept until another exercise's is wanted."""
+    with ExitStack() as stack:
+        opened = {}
+
+        def of(found):
+            if found.place not in opened:
+                stack.close()
+                opened.clear()
+                opened[found.place] = stack.enter_context(bench(found, server))
+            return opened[found.place]
+
+        yield of
+
+
+@pytest.fixture
+def checked(server, tmp_path):
+    """The check of a text as an answer to the claim exercise."""
+
+    def of(text):
+        answer = tmp_path / "claims.py"
+        answer.write_text(text, encoding="utf-8")
+        with bench(CLAIM, server) as used:
+            return check_answer(used, answer)
+
+    return of
+
+
+# The data
+
+
+@pytest.mark.parametrize("found", EVERY, ids=place)
+def test_an_exercise_has_all_its_parts_in_two_languages(found):
+    assert found.starter.is_file() and found.solution.is_file()
+    assert len(found.hints()) == len(found.hints(spanish=True)) == 3
+    assert found.text("task") and found.text("task", spanish=True)
+    assert set(found.mutants) == set(found.data["mutants"])
+    assert len(found.mutants) >= 4
+    names = [case["name"] for case in found.data["cases"]]
+    assert len(set(names)) == len(names) and set(found.data["mutants"].values()) <= set(names)
+
+
+@pytest.mark.parametrize("found", EVERY, ids=place)
+def test_starter_and_solution_begin_alike(found):
+    first = [path.read_text("utf-8").splitlines()[0] for path in (found.starter, found.solution)]
+    assert first[0][:40] == first[1][:40]
+
+
+@pytest.mark.parametrize("found", EVERY, ids=place)
+def test_no_hint_holds_a_line_of_the_solution(found):
+    lines = {line.strip() for line in found.solution.read_text("utf-8").splitlines()}
+    new = {line for line in lines - set(found.starter.read_text("utf-8").split("\n"))
+           if len(line) > 25}
+    assert not [line for line in new for hint in found.hints() if line in hint]
+
+
+# Starters, solutions, mutants
+
+
+@pytest.mark.parametrize("found", EVERY, ids=place)
+def test_the_solution_passes_and_the_starter_fails_for_the_reason_named(bench_of, found):
+    solved = check_answer(bench_of(found), found.solution)
+    assert solved.passed, solved.failure.said
+    failed = check_answer(bench_of(found), found.starter).failure
+    assert [failed.name, failed.code] == found.data["starter"]
+    assert failed.said
+
+
+@pytest.mark.parametrize(("found", "name"), MUTANTS, ids=place)
+def test_a_mutant_is_caught_by_the_case_meant_for_it(bench_of, found, name):
+    caught = check_answer(bench_of(found), found.mutants[name])
+    assert caught.failure and caught.failure.name == found.data["mutants"][name]
+    row = classroom.table(found, {name: caught}).splitlines()[-1]
+    assert row in classroom.TABLE.read_text("utf-8"), "run: python -m lab mutants"
+
+
+def test_a_solution_passes_every_time(server):
+    found = exercise(stage(1), "twice")
+    with bench(found, server) as used:
+        assert all(check_answer(used, found.solution).passed for _ in range(TIMES))
+
+
+# What a failure says
+
+
+def test_a_look_that_came_too_early_is_explained_by_its_two_moves(bench_of):
+    found = exercise(stage(2), "second-path")
+    history, verdict = bench_of(found).play(found.data["cases"][0],
+                                            Schedule.parse("A..commit B.. A.."))
+    said = explain(history, verdict, found.stage.effects, {}, verdict.code)
+    assert said == ("B's SELECT threads (move 2) came before A's COMMIT (move 3), so B could not "
+                    "see what A had written to threads. Both went on to INSERT token_transactions.")
+
+
+@pytest.mark.parametrize(("name", "words"), [
+    ("always-true", ["A had committed (move 2) before B began", "INSERT worker_runs: no row"]),
+    ("committed-on-its-own", ["A committed its INSERT worker_runs (move 3) without INSERT token",
+                              "then it was killed", "INSERT worker_runs: no row"]),
+    ("swallows", ["B's run ended in an error", "25P02", "until ROLLBACK"]),
+])
+def test_a_failure_is_explained_from_what_happened(bench_of, name, words):
+    said = check_answer(bench_of(CLAIM), CLAIM.mutants[name]).failure.said
+    assert [word for word in words if word not in said] == []
+
+
+# Answers that are no answers
+
+HEAD = "from sqlalchemy import text\n\n\ndef claim_run(db, name, key):\n"
+SPAWN = """    import subprocess, sys
+    for _ in range(8):
+        subprocess.Popen([sys.executable, "-c", "import threading; threading.Event().wait()"])
+    return True
+"""
+NO_ANSWERS = {
+    "an endless loop": (HEAD + "    while True:\n        pass\n", "endless loop"),
+    "endless statements": (HEAD + "    while True:\n        db.execute(text('SELECT 1'))\n",
+                           "Time is up"),
+    "no Python": ("def claim_run(db:\n", "is not Python"),
+    "another function": ("def claim(db, name, key):\n    return True\n",
+                         "no function of that name"),
+    "async": ("async def claim_run(db, name, key):\n    return True\n", "plain def"),
+    "an import that is not there": ("import nothing_of_that_name\n" + HEAD + "    return True\n",
+                                    "nothing_of_that_name"),
+    "DROP TABLE": (HEAD + "    db.execute(text('DROP TABLE token_transactions CASCADE'))\n"
+                   "    db.commit()\n    return True\n", "table"),
+    "a flood": (HEAD + "    while True:\n        print('x' * 10_000)\n", "OSError"),
+    "sys.exit": (HEAD + "    raise SystemExit('no')\n", "sys.exit()"),
+    "os._exit": (HEAD + "    import os\n    os._exit(3)\n", "ended by itself, exit code 3"),
+    "input()": (HEAD + "    return input() == 'yes'\n", "input() gets no answer"),
+    "processes": (HEAD + SPAWN, "A had committed"),
+}
+
+
+def strays():
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if MARK in process.environ():
+                found.append(process.pid)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
+@pytest.mark.parametrize("what", NO_ANSWERS)
+def test_no_answer_ends_in_a_helpful_message_and_leaves_nothing(checked, what):
+    if sys.platform == "win32" and what == "a flood":
+        pytest.skip("there is no limit on a file's size on Windows")
+    text, words = NO_ANSWERS[what]
+    before = set(strays())
+    result = checked(text)
+    assert not result.passed and words in result.failure.said, result.failure.said
+    assert set(strays()) <= before
+
+
+# The student's commands
+
+
+@pytest.fixture
+def student(tmp_path):
+    """Runs `python -m lab …` where my/ and out/ are the student's own."""
+
+    def run(*args):
+        env = os.environ | {"PYTHONPATH": str(folders.ROOT), "LANG": "C.UTF-8", "PYTHONUTF8": "1"}
+        return subprocess.run([sys.executable, "-m", "lab", *args], cwd=tmp_path, env=env,
+                              capture_output=True, text=True, encoding="utf-8", check=False)
+
+    return run
+
+
+def test_the_way_of_a_student(student, tmp_path):
+    mine = tmp_path / "my/01-advisory-lock/twice/schedule.txt"
+    assert "Begin with" in student("check", "1", "twice").stderr
+    assert str(Path("my/01-advisory-lock/twice/schedule.txt")) in student(
+        "exercise", "1", "twice").stdout
+    failed = student("check", "1", "twice")
+    assert failed.returncode == 1
+    assert "make replay-1 MY=twice CASE=twice" in failed.stdout
+    assert student("replay", "1", "--my", "twice", "--case", "twice").returncode == 0
+    assert "hint 1 of 3" in student("hint", "1", "twice").stdout
+    assert student("solution", "1", "twice").returncode == 2
+    mine.write_text("A.. B..\n")
+    student("exercise", "1", "twice")
+    assert mine.read_text() == "A.. B..\n", "a file that was begun is left alone"
+    assert "1 scenario" in student("check", "1", "twice").stdout
+    assert student("solution", "1", "twice").returncode == 0
+    student("reset", "1", "twice")
+    assert mine.with_name("schedule.txt.1.bak").read_text() == "A.. B..\n"
+    assert "passed" in student("progress").stdout
+
+
+def test_a_room_of_students_on_one_server_gets_the_right_results(server, student, tmp_path):
+    right = exercise(stage(1), "twice")
+    for number in range(STUDENTS):
+        answer = tmp_path / f"room/student-{number:02d}" / right.place / right.file
+        answer.parent.mkdir(parents=True)
+        source = right.solution if number % 2 else right.mutants["overlap"]
+        answer.write_bytes(source.read_bytes())
+    done = student("check-all", "room", "--at-once", str(min(10, STUDENTS)))
+    assert done.returncode == 0, done.stderr
+    rows = (tmp_path / "room/results.csv").read_text("utf-8").splitlines()[1:]
+    assert [row.split(",")[2] for row in rows] == ["False", "True"] * (STUDENTS // 2)
+    assert (tmp_path / "room/student-00.json").is_file()
