@@ -23,7 +23,8 @@ def excerpt(folder: Path, frame: Frame) -> dict[str, Any]:
     """
     path = folder / frame.file
     lines, tree = _parsed(path, path.stat().st_mtime_ns)
-    around = [node for node in ast.walk(tree) if isinstance(node, Functions) and _has(node, frame.line)]
+    around = [node for node in ast.walk(tree)
+              if isinstance(node, Functions) and _has(node, frame.line)]
     function = max(around, key=lambda node: node.lineno, default=None)
     body = function.body if function else tree.body
     start, end = _statement(body, frame) or (frame.line, frame.line)
