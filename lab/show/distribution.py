@@ -15,7 +15,7 @@ from lab.engine.postgres import Server
 from lab.engine.replica import ROOT
 from lab.errors import LabError
 from lab.judge.stage import Stage
-from lab.show.picture import BAD, GOOD, INK, MUTED, Picture, banner, picture, save
+from lab.show.picture import BAD, GOOD, INK, Picture, banner, picture, save
 
 __all__ = ["losses", "plot", "summary", "tell_distribution"]
 
@@ -78,20 +78,21 @@ def plot(seen: Mapping[str, list[int]], declared: Mapping[str, Any]) -> Picture:
             broke = sum(lost) > 0
             axes.hist(lost, bins=edges, color="#F6B8A8" if broke else "#DDF0E4",
                       hatch="//" if broke else "", ec=BAD if broke else GOOD, lw=2)
-            axes.set_title(f"{name}: {summary(lost)}", size=18, pad=12)
+            axes.set_title(f"{name}: {sum(lost):,} cents lost, by {sum(c > 0 for c in lost)} of "
+                           f"{len(lost)} customers", size=20, pad=12)
             axes.set_ylabel("customers")
             axes.yaxis.get_major_locator().set_params(integer=True)
-        top = panels[0]
+            if not broke:
+                axes.text(BIN * 1.1, len(lost) / 2, "each of them lost 0", size=20, va="center",
+                          color=GOOD, weight="bold")
+        top, first = panels[0], next(iter(seen.values()))
         high = top.get_ylim()[1] * 1.35
         top.set_ylim(0, high)
-        for cents, what in ((declared["median"], "median"), (declared["p90"], "90th percentile")):
+        for cents, here, what in ((declared["median"], median(first), "median"),
+                                  (declared["p90"], _p90(first), "90th percentile")):
             top.axvline(cents, color=INK, lw=3, ls=(0, (4, 3)))
-            top.text(cents + most * 0.008, high * 0.97, f"the post's {what}: {cents}", size=18,
-                     va="top")
-        for cents, y in ((median(seen[next(iter(seen))]), 0.80),
-                         (_p90(seen[next(iter(seen))]), 0.80)):
-            top.text(cents + most * 0.008, high * y, f"here: {cents:.0f}", size=18, va="top",
-                     color=MUTED)
+            top.text(cents + most * 0.008, high * 0.97,
+                     f"the post's {what}: {cents}\n(here: {here:.0f})", size=18, va="top")
         panels[-1].set_xlabel("cents that a customer lost on the day of the renewal")
         panels[-1].set_xlim(0, most + BIN / 2)
         banner(figure, f"What {len(seen[next(iter(seen))])} customers of a plan of "

@@ -135,7 +135,7 @@ def plot(seen: Loads) -> Picture:
         rate.set_ylim(0, 1.18 * max(one.rate for passes in seen.values() for one in passes))
         for axes in (lost, rate):
             axes.set_xticks(range(len(levels)), [f"{users} users" for users in levels], size=18)
-            axes.tick_params(axis="x", length=0)
+            axes.tick_params(axis="x", length=0, pad=14)
             axes.set_xlim(-0.5, len(levels) - 0.5)
         keys = [lost.plot([], [], ls="", marker=LOOKS[at % len(LOOKS)][1], ms=13, mec=INK,
                           mfc=LOOKS[at % len(LOOKS)][0])[0] for at in range(len(seen))]
