@@ -26,8 +26,8 @@ def blocks(text):
 
 
 def normal(text):
-    """Without durations, seconds of the clock and the breaks of lines."""
-    text = re.sub(r"\b\d+\.\d+ s\b", "… s", text)
+    """Without durations, numbers of runs, seconds of the clock and the breaks of lines."""
+    text = re.sub(r"\b[\d,]+\s+runs,\s+[\d.]+\s+s\b", "… runs, … s", text)
     return " ".join(re.sub(r"\b(\d\d:\d\d):\d\d\b", r"\1", text).split())
 
 
