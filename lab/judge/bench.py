@@ -64,7 +64,7 @@ class Bench:
         shutil.copytree(exercise.stage.folder, self.folder, ignore=NOT_PART)
         data = {**exercise.stage.data, **exercise.data.get("stage", {})}
         self.stage = replace(exercise.stage, folder=self.folder, data=data)
-        self._mark = secrets.token_hex(8)
+        self.mark = secrets.token_hex(8)
         self._stack = ExitStack()
         self._scene: Theatre | None = None
 
@@ -74,7 +74,7 @@ class Bench:
         self._scene = None
         for process in psutil.process_iter():
             with suppress(psutil.Error, OSError):
-                if process.pid != os.getpid() and process.environ().get(MARK) == self._mark:
+                if process.pid != os.getpid() and process.environ().get(MARK) == self.mark:
                     process.kill()
 
     def put(self, answer: Path) -> str:
@@ -112,7 +112,7 @@ class Bench:
 
         Processes that start meanwhile carry a mark, also those that a student's code starts.
         """
-        os.environ[MARK] = self._mark
+        os.environ[MARK] = self.mark
         try:
             stepper = self.scene.stepper(
                 letters, case.get("everyone", ""), case.get("roles"),

@@ -85,8 +85,22 @@ def _error(runs: Sequence[Run]) -> str:
         at = f", from its {_at(failed)}" if failed else ""
         line = f" at {end.detail['line']}" if end.detail.get("line") else ""
         message = " ".join(words).rstrip(".")
+        early = _too_early(runs, run, failed) if failed else ""
         return (f"{run.letter}'s run ended in an error{line}{at}: {name}"
-                f"{', ' + message if message else ''}. {NOTES.get(name, '')}").strip()
+                f"{', ' + message if message else ''}. {early or NOTES.get(name, '')}").strip()
+    return ""
+
+
+def _too_early(runs: Sequence[Run], run: Run, failed: Event) -> str:
+    """That a run had looked at the table of its failed statement before a rival committed there."""
+    table = failed.label.split()[-1]
+    for rival in runs:
+        for look in run.statements:
+            if rival is not run and rival.commit and look.seq < rival.commit.seq and (
+                    look.label == f"SELECT {table}") and any(
+                    wrote(e) and e.label.split()[-1] == table for e in rival.statements):
+                return (f"{_at(look, who=True)} came before {_at(rival.commit, who=True)}, so "
+                        f"{run.letter} could not see {rival.letter}'s row, and went on.")
     return ""
 
 
