@@ -44,11 +44,13 @@ setup: $(CORE)  ## make .venv and install the lab (every other target does it by
 .PHONY: $(STAGES:%=stage-%)
 $(STAGES:%=stage-%): $(CORE)  ## tell the story of stage N: what breaks, what holds, what gets through
 	@$(LAB) stage $(N)
+stage-9: $(call extra,redis)
+stage-10: $(call extra,peers)
 stage-7: $(call extra,api)  # its load goes through FastAPI
 
 .PHONY: bug
 bug: $(CORE)  ## the bug in thirty lines: 00-the-bug/bug.py, run three times by hand
-	@$(LAB) run 00-the-bug/bug.py --times 3
+	@$(LAB) run --times 3 00-the-bug/bug.py
 
 .PHONY: $(STAGES:%=explore-%)
 $(STAGES:%=explore-%): $(CORE)  ## run every interleaving of stage N and count those that break it
@@ -56,8 +58,8 @@ $(STAGES:%=explore-%): $(CORE)  ## run every interleaving of stage N and count t
 
 .PHONY: $(STAGES:%=replay-%)
 $(STAGES:%=replay-%): $(CORE)  ## run one schedule: make replay-1 SCHEDULE="A.. B.."
-	@$(LAB) replay $(N) $(if $(MY),--my "$(MY)") $(if $(CASE),--case "$(CASE)") \
-	  $(if $(EVERYONE),--everyone $(EVERYONE)) $(if $(ROLES),--roles "$(ROLES)") "$(SCHEDULE)"
+	@$(LAB) replay $(N) "$(SCHEDULE)" $(if $(MY),--my "$(MY)") $(if $(CASE),--case "$(CASE)") \
+	  $(if $(EVERYONE),--everyone $(EVERYONE)) $(if $(ROLES),--roles "$(ROLES)")
 
 .PHONY: $(STAGES:%=exercise-%)
 $(STAGES:%=exercise-%): $(CORE)  ## begin the exercises of stage N: they are copied to my/

@@ -1,11 +1,11 @@
-"""The API: a request authenticates a key and has its use counted, by whichever variant is asked for.
+"""The API: a request authenticates a key and counts its use, by the variant that it asks for.
 
 Started as `python api.py`: serves on a free port of this machine and prints it. Needs the extra
 `api` (FastAPI, uvicorn).
 
 **Stops:** nothing.
-**Lets through:** what the variant lets through. FastAPI runs each request in a thread of its own, so
-even a single process of it races with itself.
+**Lets through:** what the variant lets through. FastAPI runs each request in a thread, so even a
+single process of it races with itself.
 """
 
 import importlib

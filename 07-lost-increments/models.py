@@ -49,7 +49,7 @@ def open_session(isolation: str = "") -> Session:
 
 
 def one_statement(sql: str, **values: Any) -> Any:
-    """Run one statement in a transaction of its own; returns its first value, None without a row."""
+    """Run one statement in a transaction of its own; returns its first value, None for no row."""
     with open_session() as db:
         value = db.scalar(text(sql), values)
         db.commit()

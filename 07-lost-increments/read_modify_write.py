@@ -1,8 +1,8 @@
 """Authenticate a key and count its use, as one writes it with an ORM.
 
 **Stops:** a revoked key, if it was revoked before we read it.
-**Lets through:** an increment that is written over by another one, and a key that is revoked between
-our reading and our writing.
+**Lets through:** an increment that is written over by another one, and a key that is revoked
+between our reading and our writing.
 """
 
 from datetime import datetime

@@ -69,6 +69,6 @@ def expire(now: datetime) -> int:
 
 
 def call(user: int, estimate: int, cost: int, now: datetime) -> int | None:
-    """A whole call to a provider that takes `cost` cents; returns what was charged, None for 402."""
+    """A whole call that costs `cost` cents; returns what was charged, or None (402)."""
     hold = reserve(user, estimate, now)
     return None if hold is None else settle(hold, cost)

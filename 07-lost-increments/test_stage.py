@@ -124,7 +124,8 @@ def test_killed_at_any_statement_a_call_leaves_nothing_stuck_once_its_hold_is_ov
     steps = [e for e in run(scene, "A..", everyone="call").history
              if e.kind in ("statement", "commit")]
     points = [(step, fault) for step in range(1, len(steps) + 1)
-              for fault in ("kill", "cut-before", "cut-after") if step < len(steps) or fault == "kill"]
+              for fault in ("kill", "cut-before", "cut-after")
+              if step < len(steps) or fault == "kill"]
     with scene.database.connect() as conn:
         for step, fault in points:
             text = f"A*{step} A.{fault} @18:10 X.."

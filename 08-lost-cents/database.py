@@ -10,5 +10,5 @@ import psycopg
 
 
 def connect() -> psycopg.Connection:
-    """A new connection to DATABASE_URL. As a context manager it commits, or rolls back on errors."""
+    """A new connection to DATABASE_URL. A with block of it commits, or rolls back."""
     return psycopg.connect(os.environ["DATABASE_URL"], prepare_threshold=None)

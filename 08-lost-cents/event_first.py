@@ -5,13 +5,12 @@
 customer has paid for nothing.
 """
 
-from database import connect
-
 import renew_once
+from database import connect
 
 
 def renew(event: str, user: int) -> int | None:
-    """Apply a paid invoice once; returns the new balance in cents, None if it was applied before."""
+    """Apply a paid invoice once; returns the new balance in cents, None if it was before."""
     with connect() as db:
         new = renew_once.record(db, event)
     # Not safe: the id is there from here on, and the money is not.

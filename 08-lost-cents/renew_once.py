@@ -1,7 +1,7 @@
 """invoice.paid: the event's id in the transaction of the money, and a cap that takes nothing away.
 
-**Stops:** an event that is delivered twice, the race with a purchase, the cut after a downgrade, and
-a crash at any point: the id and the money are committed together or not at all.
+**Stops:** an event that is delivered twice, the race with a purchase, the cut after a downgrade,
+and a crash at any point: the id and the money are committed together or not at all.
 **Lets through:** an event that is never delivered. For that there is reconciliation.
 """
 
@@ -37,6 +37,6 @@ def add(db: psycopg.Connection, user: int) -> int:
 
 
 def renew(event: str, user: int) -> int | None:
-    """Apply a paid invoice once; returns the new balance in cents, None if it was applied before."""
+    """Apply a paid invoice once; returns the new balance in cents, None if it was before."""
     with connect() as db:
         return add(db, user) if record(db, event) else None

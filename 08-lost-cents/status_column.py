@@ -1,8 +1,8 @@
 """A repeated search as one more row of the same table, with another status.
 
 **Stops:** a report that says less than the invoice.
-**Lets through:** a unit of quota that nobody used, and the new row as what the next repetition refers to: the
-readers in `readers.py` do not ask for the status, and nobody tells them to.
+**Lets through:** a unit of quota that nobody used, and a row that the next repetition refers to:
+the readers in `readers.py` do not ask for the status, and nobody tells them to.
 """
 
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""08: a cost, a pocket, a balance that somebody forgot; and the one place that cannot be forgotten."""
+"""08: a cost, a pocket, a balance that somebody forgot; and the place that cannot be forgotten."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -85,8 +85,8 @@ def test_the_spend_outlives_the_search_that_it_refers_to(database):
         money.programs("unbilled_spend").search(1, "bache", 3, money.START)
     with database.connect() as conn:
         conn.execute("DELETE FROM search")
-        assert conn.execute("SELECT search_id, cost_cents FROM unbilled_search_spend").fetchall() == [
-            (None, 3)]
+        spend = conn.execute("SELECT search_id, cost_cents FROM unbilled_search_spend").fetchall()
+        assert spend == [(None, 3)]
         assert readers.spent(conn) == 3
 
 
@@ -101,11 +101,10 @@ def test_a_402_with_the_credits_there_to_be_seen(database):
 def test_daily_credits_go_first_and_neither_pocket_goes_below_zero(database):
     generate = money.programs("both_pockets").generate
     with database.connect() as conn:
-        for left, pockets in ((5, (3, 2)), (5, (0, 0)), (None, (0, 0))):
-            cost = 7 if pockets == (3, 2) else 5
-            expected = {7: 5, 5: 0}[cost] if left is not None else None
-            assert generate(1, cost) == expected
-            assert conn.execute("SELECT daily_credits, sub_credits FROM profile").fetchone() == pockets
+        for cost, left, pockets in ((7, 5, (3, 2)), (5, 0, (0, 0)), (5, None, (0, 0))):
+            assert generate(1, cost) == left
+            found = conn.execute("SELECT daily_credits, sub_credits FROM profile").fetchone()
+            assert found == pockets
 
 
 def test_nobody_can_write_the_total_but_the_database(database):
@@ -126,7 +125,8 @@ def test_every_customer_loses_what_was_left_and_none_when_it_is_added(server):
 
 
 def test_the_cost_of_a_purchase_in_the_gap_comes_back(theatre_of):
-    assert effect(play(theatre_of(8), "C7"), "balance") == [("balance", 310 + 1499, 310 + 1499 - 200)]
+    balance = effect(play(theatre_of(8), "C7"), "balance")
+    assert balance == [("balance", 310 + 1499, 310 + 1499 - 200)]
 
 
 def test_an_event_delivered_twice_adds_twice_and_with_its_id_once(theatre_of):

@@ -1,6 +1,6 @@
 """A repeated search: what it cost goes to a table of its own, which charges nobody.
 
-**Stops:** a report that says less than the invoice, with quota and price per charged search unchanged.
+**Stops:** a report that says less than the invoice; quota and price per charged search stay.
 **Lets through:** the repetition itself: it still costs money. A cache would stop that.
 """
 

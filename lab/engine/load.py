@@ -1,8 +1,8 @@
 """Load: many users at once, by the lab's own processes, through HTTP or straight to Postgres.
 
 `http_load` starts a stage's API, two processes of it, and a process that plays the users, each on
-a connection of its own. `statement_load` sends one statement again and again from several processes.
-Nothing is stepped, and nothing is promised of the rates.
+a connection of its own. `statement_load` sends one statement again and again from several
+processes. Nothing is stepped, and nothing is promised of the rates.
 """
 
 from __future__ import annotations

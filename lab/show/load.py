@@ -96,8 +96,9 @@ def table(seen: Loads) -> Table:
             drawn.add_column(f"{what}, {users}", justify="right")
     for name, passes in seen.items():
         at = {users: [one for one in passes if one.users == users] for users in levels}
-        drawn.add_row(name, *(_span([100 * one.lost for one in at[users]], " %") for users in levels),
-                      *(_span([one.rate for one in at[users]], "") for users in levels))
+        drawn.add_row(
+            name, *(_span([100 * one.lost for one in at[users]], " %") for users in levels),
+            *(_span([one.rate for one in at[users]], "") for users in levels))
     return drawn
 
 
