@@ -45,7 +45,7 @@ def view(desk: Desk) -> dict[str, Any]:
         "replicas": _replicas(desk),
         "tables": desk.tables.look(stepper.monitor),
         "phone": _phone(desk),
-        "verdict": _verdict(verdict, certain),
+        "verdict": _verdict(desk.stage, verdict, certain),
         "timeline": _timeline(history, verdict if certain else None),
         "said": [_said(event) for event in history.events[desk.seen:]],
         "tried": _tried(desk),
@@ -58,14 +58,16 @@ def judged(desk: Desk) -> tuple[Verdict | None, bool]:
     """The verdict on what is committed so far, and whether it is certain.
 
     It is when every run is over; and before that once something happened too often, because no
-    later commit takes a payment back.
+    later commit takes a payment back. (Where a run's own answer is part of what is judged, the
+    answer may still be on its way.)
     """
     stepper = desk.stepper
     if not any(r.started for r in stepper.replicas.values()):
         return None, False
     verdict = desk.theatre.judge(History(stepper.history.events, complete=True))
     over = stepper.over and all(r.started or r.dead for r in stepper.replicas.values())
-    return verdict, over or any(e.outcome == "duplicated" for e in verdict.effects)
+    twice = any(e.outcome == "duplicated" for e in verdict.effects)
+    return verdict, over or (twice and not desk.stage.data.get("answers"))
 
 
 def plain(moves: list) -> str:
@@ -151,15 +153,15 @@ def _phone(desk: Desk) -> dict[str, Any] | None:
     return {"name": name, "told": ages, "wallet": wallet, "due": phone.PRIZE}
 
 
-def _verdict(verdict: Verdict | None, certain: bool) -> dict[str, Any] | None:
+def _verdict(stage: Stage, verdict: Verdict | None, certain: bool) -> dict[str, Any] | None:
     if verdict is None:
         return None
     alike: dict[tuple, list[str]] = {}
     for e in verdict.effects:
         alike.setdefault((e.name, e.outcome, e.times, e.expected), []).append(e.subject)
     return {"certain": certain, "ok": verdict.ok, "unknown": verdict.unknown, "code": verdict.code,
-            "effects": [{"name": name, "outcome": outcome, "times": times, "expected": expected,
-                         "subjects": subjects}
+            "effects": [{"name": name, "title": stage.effects[name].title, "outcome": outcome,
+                         "times": times, "expected": expected, "subjects": subjects}
                         for (name, outcome, times, expected), subjects in alike.items()]}
 
 
