@@ -22,6 +22,7 @@ from lab.engine.history import History
 from lab.engine.schedule import Move, Schedule
 from lab.engine.stepper import Stepper
 from lab.engine.trace import Trace
+from lab.errors import LabError
 
 __all__ = ["Finding", "Result", "explore"]
 
@@ -107,6 +108,10 @@ def explore(stepper: Stepper, judge: Judge, *, reduce: bool = True, seconds: flo
         except Learned:
             continue
         except _Unsound:  # something escaped the footprints: run every single schedule
+            if not reduce:
+                raise LabError("The same schedule did not always come to the same statements.",
+                               "Look for what differs from run to run: the time, random numbers, "
+                               "threads.", code=1) from None
             reduce = False
 
 

@@ -23,6 +23,7 @@ from lab.engine.protocol import (
     question,
     without_binding,
 )
+from lab.errors import LabError
 
 __all__ = ["Link", "Step"]
 
@@ -225,6 +226,9 @@ class Link:
                 self._finish(step)
         elif kind in (b"G", b"W"):
             self._copying, self._copied = True, False
+        elif kind == b"E" and self.asked:
+            raise LabError(f"The bench could not set up a session: {reply.error[1]}.",
+                           "Report it: this is a fault of the lab.", code=1)
         elif kind == b"E" and not self._answers:
             self._skipping = True
         if step is None:

@@ -241,7 +241,7 @@ def question(sql: str) -> bytes:
     """A statement in messages that leave the client's own statements and portals as they are."""
     name, text = b"lab\0", sql.encode() + b"\0"
     parts = ((b"P", name + text + b"\0\0"), (b"B", name * 2 + b"\0\0" * 3), (b"E", name + b"\0" * 4),
-             (b"C", b"S" + name), (b"S", b""))
+             (b"C", b"P" + name), (b"C", b"S" + name), (b"S", b""))
     return b"".join(kind + struct.pack("!I", len(body) + 4) + body for kind, body in parts)
 
 
