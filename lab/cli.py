@@ -67,8 +67,10 @@ def _replay(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("script", type=Path, help="such as 00-the-bug/bug.py")
     parser.add_argument("--times", type=int, default=1, metavar="N", help="one after another")
+    parser.add_argument("script", type=Path,
+                        help="such as 00-the-bug/bug.py, or a package: 04-cli-entrypoint/jobs")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="…", help="the script's own")
 
 
 def _ladder(parser: argparse.ArgumentParser) -> None:

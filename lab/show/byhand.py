@@ -23,23 +23,24 @@ __all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run `args.script` `args.times` times, one after another; returns the first exit code not 0.
+    """Run `args.script`, a file or a package, `args.times` times, one after another; returns the first exit code not 0.
 
     Raises:
         LabError: there is no such script, or it is in no stage's folder.
     """
     script: Path = args.script.resolve()
-    if not script.is_file():
-        raise LabError(f"There is no file {args.script}.", "Name one such as 00-the-bug/bug.py.")
+    if not script.is_file() and not (script / "__main__.py").is_file():
+        raise LabError(f"There is no script {args.script}.", "Name one such as 00-the-bug/bug.py.")
     found = stage(script.parent.name)
     console = terminal.screen()
-    shown = f"{found.name}/{script.name}"
+    shown = " ".join([f"{found.name}/{script.name}", *args.arguments])
     with server() as used, found.database(used) as database:
         env = {"LAB_CLOCK": INCIDENT.isoformat()} | os.environ | {
             "DATABASE_URL": database.url, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
         for number in range(1, args.times + 1):
             console.print(terminal.heading(f"python {shown}   ({number} of {args.times})"))
-            command = [sys.executable, "-m", "lab.engine.launch", str(os.getpid()), str(script)]
+            command = [sys.executable, "-m", "lab.engine.launch", str(os.getpid()), str(script),
+                       *args.arguments]
             with subprocess.Popen(command, cwd=script.parent, env=env,
                                   stdin=subprocess.PIPE) as process:
                 try:
