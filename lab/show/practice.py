@@ -94,8 +94,10 @@ def _tell_failure(console: Console, found: Exercise, case: Case) -> None:
 
         console.print(Text(f"Schedule: {case.schedule}", "bold"), soft_wrap=True)
         console.print(terminal.transcript(case.history))
-        console.print(tables.verdict(case.verdict, case.history))
-        drawn = timeline.timeline(case.history, f"{found.place}: {case.title}", case.verdict)
+        wrong = None if case.verdict.ok else case.verdict  # an error may leave every effect right
+        if wrong:
+            console.print(tables.verdict(wrong, case.history))
+        drawn = timeline.timeline(case.history, f"{found.place}: {case.title}", wrong)
         path, _ = picture.save(drawn, f"my-{found.stage.number:02d}-{found.name}")
         console.print(f"Picture: {path}", highlight=False, soft_wrap=True)
         again = f'make replay-{found.stage.number} MY={found.name} CASE={case.name}'
