@@ -59,7 +59,8 @@ def explored(console: Console, scene: Theatre, entry: Mapping[str, Any], *, full
         return scene.explore(
             LETTERS[:entry["replicas"]], everyone=entry.get("everyone", ""),
             roles=entry.get("roles"), isolation=entry.get("isolation", READ_COMMITTED),
-            standing=entry.get("standing", ()), reduce=not full, seconds=seconds,
+            standing=entry.get("standing", ()), reduce=not full,
+            seconds=seconds or entry.get("seconds"),
             on_progress=lambda runs, left, breaking: tell(
                 runs, f"{left:,} branches left, {breaking:,} ends break it"))
 
