@@ -145,6 +145,8 @@ class _Explorer:
         while node.held and (new or len(done) < len(path)):
             if len(done) < len(path):
                 letter = path[len(done)]
+                if letter not in node.held:  # the same schedule came to another place this time
+                    raise _Unsound
             else:
                 letter = done[-1] if done and done[-1] in node.held else next(iter(node.held))
             if new:
