@@ -86,7 +86,7 @@ def test_run_by_hand_a_script_gets_a_database_and_prints_no_password(server):
 @pytest.mark.parametrize(("arguments", "said"), [
     (["stage", "77"], "There is no stage 77."),
     (["run", "nothing.py"], "There is no script nothing.py."),
-    (["replay", "1", "--everyone", "nobody", "A.."], "Stage 1 has no program called 'nobody'."),
+    (["replay", "1", "A..", "--everyone", "nobody"], "Stage 1 has no program called 'nobody'."),
     (["replay", "1", "A..x.y.z!"], "“A..x.y.z!” is not a move of a schedule."),
 ], ids=["stage", "script", "program", "move"])  # fmt: skip
 def test_a_wrong_word_is_said_in_two_sentences_with_exit_code_2(server, arguments, said):
