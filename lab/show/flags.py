@@ -42,7 +42,7 @@ def flags_of(bars: Iterable[Bar], ends: Collection[float], bad: Collection[int],
     flags: list[Flag] = []
     waiting: Bar | None = None
     bars = list(bars)
-    for bar, after in zip(bars, [*bars[1:], None], strict=True):
+    for bar, after in zip(bars, [*bars, None][1:], strict=True):
         if bar.look == "waiting" and after is not None and after.text == bar.text:
             waiting = bar
             continue

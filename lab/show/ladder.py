@@ -54,7 +54,8 @@ class Climb:
 def climb(console: Console, used: Server, *, quick: bool = False) -> Climb:
     """Run every stage of the ladder in every scenario, and, unless `quick`, count interleavings."""
     found = Climb()
-    climbed = [stage for stage in stages() if stage.data.get("effects") == "community"]
+    climbed = [stage for stage in stages()
+               if stage.data.get("effects") == "community" and stage.data.get("rung", True)]
     apply = {name for stage in climbed for name in scenarios(stage)}
     with terminal.meter(console, "climbing") as tell:
         for stage in climbed:
