@@ -101,7 +101,7 @@ class Crew:
                 raise NotRun(self._last_words(waiting[0]))
             if time.monotonic() > deadline:
                 raise NotRun(f"it was not ready within {LIMIT:.0f} s")
-            time.sleep(0.05)
+            time.sleep(0.05)  # polls: another program
         if before and datetime.now(before.tzinfo) > before - timedelta(seconds=1):
             raise Late
 
@@ -143,7 +143,7 @@ class Crew:
         """What `holds` gives once it is true, or when `limit` real seconds are over."""
         deadline = time.monotonic() + limit
         while not (value := holds()) and time.monotonic() < deadline:
-            time.sleep(0.05)
+            time.sleep(0.05)  # polls: another program
         return value
 
     def _log(self, name: str) -> Path:

@@ -153,7 +153,7 @@ def _until(holds: Callable[[], object], otherwise: str) -> None:
         with suppress(Exception):  # a server that is starting refuses, or says that it is loading
             if holds():
                 return
-        time.sleep(0.01)
+        time.sleep(0.01)  # polls: the Redis server
     raise LabError(f"{otherwise} within {LIMIT:.0f} s.", "Run redis-server by hand to see why.", 1)
 
 

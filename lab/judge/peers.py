@@ -52,7 +52,7 @@ class Run:
     def past_the_slot(self, seconds: float = 0.0) -> None:
         """Wait for the slot's time, and so many real seconds more."""
         left = (self.crew.slot - datetime.now(UTC)).total_seconds()
-        time.sleep(max(0.0, left) + seconds)
+        time.sleep(max(0.0, left) + seconds)  # polls: the libraries go by real time
 
     def until_at_work(self) -> str:
         """A process whose job has begun, once each that wants to has had time to begin it."""
@@ -67,10 +67,6 @@ class Run:
         if "age" in self.peer:
             self.crew.monitor.execute(self.peer["age"])
 
-    def watch(self) -> None:
-        """Give the library time to do more."""
-        time.sleep(WATCH)
-
 
 def alive(run: Run) -> None:
     """Three processes, and nothing happens to them."""
@@ -78,7 +74,7 @@ def alive(run: Run) -> None:
     run.past_the_slot()
     paid = f"SELECT count(*) FROM {TABLE}"
     run.crew.wait_for(lambda: run.crew.monitor.execute(paid).fetchone()[0], LIMIT)
-    run.watch()
+    time.sleep(WATCH)
 
 
 def killed(run: Run) -> None:
@@ -91,7 +87,7 @@ def killed(run: Run) -> None:
         hold.commit()
     run.crew.start(first)
     run.crew.ready()
-    run.watch()
+    time.sleep(WATCH)
 
 
 def missed(run: Run) -> None:
@@ -101,7 +97,7 @@ def missed(run: Run) -> None:
     run.past_the_slot(3.0)
     run.crew.start(*NAMES)
     run.crew.ready()
-    run.watch()
+    time.sleep(WATCH)
 
 
 def frozen(run: Run) -> None:
@@ -116,9 +112,9 @@ def frozen(run: Run) -> None:
     run.crew.kill(other)
     run.crew.start(other)
     run.crew.ready()
-    run.watch()
+    time.sleep(WATCH)
     run.crew.thaw(first)
-    run.watch()
+    time.sleep(WATCH)
 
 
 def silent(run: Run) -> None:
@@ -148,10 +144,10 @@ def matrix(server: Server, stage: Stage,
 
     def cell(name: str, case: str) -> None:
         peer = peers[name]
-        outcome = _tried((lambda lead: _gate(server, stage, peer, lead)) if case == "gate" else
-                         (lambda lead: _play(server, stage, peer, CASES[case], lead)))
-        found[name][case] = outcome
-        on_cell(name, case, outcome if isinstance(outcome, str) else str(outcome))
+        found[name][case] = outcome = _tried(
+            (lambda lead: _gate(server, stage, peer, lead)) if case == "gate" else
+            (lambda lead: _play(server, stage, peer, CASES[case], lead)))
+        on_cell(name, case, str(outcome))
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         done = [pool.submit(cell, name, case) for name in peers for case in (*CASES, "gate")]
@@ -249,13 +245,11 @@ def _account(ended: Sequence[tuple[str, int, Step, str]], claim: re.Pattern,
             inside.discard(pid)
         elif "INSERT INTO token_transactions" in step.text:
             atomic |= pid in inside
-    first = {replica: step for replica, step in reversed(claims)}
+    first = dict(reversed(claims))
     got = [f"{replica}: {_answer(first[replica])}" for replica in sorted(first)]
     return {"claim": label(claims[0][1].text) if claims else "none", "got": got,
             "atomic": "yes" if atomic else "no"}
 
 
 def _answer(step: Step) -> str:
-    if step.error:
-        return f"error {step.error[0]}"
-    return step.tags[-1] if step.tags else "nothing"
+    return f"error {step.error[0]}" if step.error else step.tags[-1] if step.tags else "nothing"
