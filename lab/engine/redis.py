@@ -109,7 +109,7 @@ class RedisPair:
         for client in (self._primary, self._replica):
             _until(lambda client=client: client.ping(), "Redis did not start")
         if int(self._primary.info("server")["redis_version"].split(".")[0]) < 7:
-            raise LabError("This redis-server is older than version 7.", "Install Redis 7 or newer.")
+            raise LabError("This redis-server is older than 7.", "Install Redis 7 or newer.")
         self._in_step()
 
     def _stop(self) -> None:

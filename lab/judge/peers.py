@@ -64,8 +64,7 @@ class Run:
 
     def age(self) -> None:
         """What the library counts as a sign of life is old now, as after a longer wait."""
-        if "age" in self.peer:
-            self.crew.monitor.execute(self.peer["age"])
+        self.crew.monitor.execute(self.peer.get("age", "SELECT 1"))
 
 
 def alive(run: Run) -> None:
@@ -74,7 +73,7 @@ def alive(run: Run) -> None:
     run.past_the_slot()
     paid = f"SELECT count(*) FROM {TABLE}"
     run.crew.wait_for(lambda: run.crew.monitor.execute(paid).fetchone()[0], LIMIT)
-    time.sleep(WATCH)
+    time.sleep(WATCH)  # polls: real time, which a library's clock is
 
 
 def killed(run: Run) -> None:
@@ -87,7 +86,7 @@ def killed(run: Run) -> None:
         hold.commit()
     run.crew.start(first)
     run.crew.ready()
-    time.sleep(WATCH)
+    time.sleep(WATCH)  # polls: real time, which a library's clock is
 
 
 def missed(run: Run) -> None:
@@ -97,7 +96,7 @@ def missed(run: Run) -> None:
     run.past_the_slot(3.0)
     run.crew.start(*NAMES)
     run.crew.ready()
-    time.sleep(WATCH)
+    time.sleep(WATCH)  # polls: real time, which a library's clock is
 
 
 def frozen(run: Run) -> None:
@@ -112,9 +111,9 @@ def frozen(run: Run) -> None:
     run.crew.kill(other)
     run.crew.start(other)
     run.crew.ready()
-    time.sleep(WATCH)
+    time.sleep(WATCH)  # polls: real time, which a library's clock is
     run.crew.thaw(first)
-    time.sleep(WATCH)
+    time.sleep(WATCH)  # polls: real time, which a library's clock is
 
 
 def silent(run: Run) -> None:
@@ -132,11 +131,7 @@ def matrix(server: Server, stage: Stage,
            on_cell: Callable[[str, str, str], None] = lambda peer, case, code: None) -> dict:
     """Every library in every case, and what the gate sees of each.
 
-    Args:
-        on_cell: gets (library, case, outcome) as each is known.
-
-    Returns:
-        {"date", "postgres", "peers": {name: {"version", case: outcome, …, "gate": {…}}}}.
+    `on_cell` gets (library, case, outcome) as each is known. Returns {"date", "postgres", "peers": {name: {"version", case: outcome, …, "gate": {…}}}}.
     """
     peers = stage.data["peers"]
     found: dict[str, dict[str, Any]] = {name: {"version": _version(peer)}
@@ -160,7 +155,7 @@ def matrix(server: Server, stage: Stage,
 
 def save(found: dict, path: Path) -> None:
     """Write a matrix down."""
-    path.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
 def load(path: Path) -> dict:

@@ -21,7 +21,8 @@ HEADS = {"alive": "three alive", "killed": "killed mid-job", "missed": "slot mis
 def tell_peers(told: Any, part: Mapping[str, Any]) -> bool:
     """Run every library in every case; the negative control has to pay three times."""
     def say(peer: str, case: str, outcome: str) -> None:
-        told.console.print(f"  {peer}: {HEADS.get(case, 'at the gate')}: {outcome}", highlight=False)
+        where = HEADS.get(case, "at the gate")
+        told.console.print(f"  {peer}: {where}: {outcome}", highlight=False)
 
     found = peers.matrix(told.server, told.stage, say)
     Path("out").mkdir(exist_ok=True)
@@ -33,7 +34,7 @@ def tell_peers(told: Any, part: Mapping[str, Any]) -> bool:
     for row in rows[1:]:
         table.add_row(*row)
     told.console.print(table)
-    told.console.print(f"{found['date']}, PostgreSQL {found['postgres']}. Saved: out/10-matrix.json")
+    told.console.print(f"{found['date']}, PostgreSQL {found['postgres']}: out/10-matrix.json")
     control = found["peers"]["apscheduler-memory"]["alive"]
     return control == "D3" or control.startswith("not run")
 
