@@ -38,3 +38,32 @@ def left(stepper: Stepper, history: History) -> str:
         ("log", "SELECT who FROM log ORDER BY 1"),
         ("seen", "SELECT who || what FROM seen ORDER BY 1"))]
     return f"{ends} {' '.join(rows)}" if history.complete else "unknown"
+
+
+# Replica -> its program; what they come to depends on the order of their steps.
+CASES: dict[str, dict[str, tuple]] = {
+    "two claims on one key": {"A": ("claim", "A"), "B": ("claim", "B")},
+    "a claim that is given up": {"A": ("claim", "A", True), "B": ("claim", "B")},
+    "two updates in opposite order": {"A": ("move", 1, 2), "B": ("move", 2, 1)},
+    "a try-lock": {"A": ("try_lock", "A"), "B": ("try_lock", "B")},
+    "a lost update": {"A": ("increment",), "B": ("increment",)},
+    "a lost update, refused": {"A": ("increment", 3), "B": ("increment", 3)},
+    "serializable beside read committed": {"A": ("increment", 4), "B": ("increment",)},
+    "one statement each": {"A": ("increment_in_place",), "B": ("increment_in_place",)},
+    "a child and the end of its parent": {"A": ("spend", "A", 1), "B": ("close_wallet", 1)},
+    "a cascade that somebody sees": {
+        "A": ("spend", "A", 1), "B": ("close_wallet", 1),
+        "C": ("look", "C", "SELECT count(*) FROM spends")},
+    "rows that nobody looks at": {letter: ("note", letter) for letter in "ABC"},
+    "rows of which somebody sees the first": {
+        "A": ("note", "A"), "B": ("note", "B"),
+        "C": ("look", "C", "SELECT who FROM log ORDER BY id LIMIT 1")},
+    "rows of which somebody sees how many": {
+        "A": ("note", "A"), "B": ("claim", "B"),
+        "C": ("look", "C", "SELECT count(*) FROM log")},
+    "numbers from a sequence": {
+        letter: ("look", letter, "SELECT nextval('log_id_seq')") for letter in "AB"},
+    "locks of sessions": {letter: ("hold_session_lock", letter, False) for letter in "AB"},
+    "locks that nobody releases": {letter: ("hold_session_lock", letter) for letter in "AB"},
+    "locks of connections that are closed": {letter: ("own_connection", letter) for letter in "AB"},
+}

@@ -1,10 +1,13 @@
 """Every schedule of a run: which of all interleavings break it, counted against the real database.
 
 Depth first over all choices. Two prefixes that differ only in the order of independent steps
-(`lab.engine.trace`) lead to one node, and a node whose steps are all known from elsewhere is not run
-again. Every *end* is reached by a real run. The nodes form a graph whose paths are the schedules, so
-their number is known exactly and the headline still reads "x of all N". `reduce=False` runs every
-single schedule instead; tests compare the two.
+(`lab.engine.trace`) lead to one node, and a node whose steps are all known from elsewhere is not
+run again. Every *end* is reached by a real run. The nodes form a graph whose paths are the
+schedules, so their number is known exactly and the headline still reads "x of all N".
+`reduce=False` runs every single schedule instead; tests compare the two.
+
+Of two replicas that wait for the same transaction's key, either may go first when it is rolled
+back: Postgres wakes both. Such a schedule counts with the outcome that it had.
 """
 
 from __future__ import annotations

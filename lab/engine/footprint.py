@@ -1,12 +1,13 @@
 """What a statement touches, and which statements could therefore notice each other's order.
 
-Two schedules that differ only in the order of neighbouring, independent statements end the same way,
-so one of them may stand for both (Mazurkiewicz traces; the reduction of `lab.engine.explore`).
+Two schedules that differ only in the order of neighbouring, independent statements end the same
+way, so one of them may stand for both (Mazurkiewicz traces; the reduction of `lab.engine.explore`).
 
-The relations are Postgres's own answer: preparing a statement inside a scratch transaction takes the
-relation locks that its analysis and rewriting need, and pg_locks shows them (documentation, section
-13.3.1). What this cannot see (functions of the user's, triggers, several statements in one turn,
-side effects such as setval) counts as touching everything, which is always safe.
+The relations are Postgres's own answer: preparing a statement inside a scratch transaction takes
+the relation locks that its analysis and rewriting need, and pg_locks shows them (documentation,
+section 13.3.1). What cannot be prepared, several statements in one turn, and what this does not see
+(the user's functions, triggers, side effects such as nextval) counts as touching everything, which
+is always safe.
 
 Rows that are only ever added, and that no statement looks at, may be added in any order. Their
 generated numbers then differ, so they count as names: neither a judge nor a program that got one by
@@ -25,11 +26,11 @@ from lab.engine.link import Step
 
 __all__ = ["EVERYTHING", "Footprint", "Footprints", "Learned", "dependent"]
 
-_OPAQUE = re.compile(r"\b(setval|nextval|currval|lastval|pg_notify|notify|listen|dblink\w*|lo_\w+"
-                     r"|pg_sleep\w*|txid_\w+|clock_timestamp|statement_timestamp|pg_locks|pg_stat\w*"
-                     r"|pg_current_\w+|pg_snapshot\w*|xmin|pg_logical\w*|pg_replication\w*|do|call"
-                     r"|pg_advisory_(un)?lock\w*|pg_try_advisory_lock\w*"
-                     r"|truncate|create|alter|drop|copy|lock|prepare|execute)\b", re.I)
+_OPAQUE = re.compile(r"\b(setval|nextval|currval|lastval|pg_notify|dblink\w*|lo_\w+|pg_sleep\w*"
+                     r"|txid_\w+|clock_timestamp|statement_timestamp|pg_locks|pg_stat\w*|xmin"
+                     r"|pg_current_\w+|pg_snapshot\w*|pg_logical\w*|pg_replication\w*"
+                     r"|pg_advisory_(un)?lock\w*|pg_try_advisory_lock\w*)\b", re.I)
+_CHANGES = re.compile(r"\bDELETE\b|(?<!\bFOR )(?<!\bKEY )\bUPDATE\b", re.I)
 _INSERT = re.compile(r'\s*INSERT\s+INTO\s+(?:"?\w+"?\.)?"?(\w+)"?\s*\(([^)]*)\)', re.I)
 _ADVISORY = re.compile(r"\bpg_\w*advisory\w*\s*\(", re.I)
 _CALLED = re.compile(r"\b(\w+)\s*\(")
@@ -171,7 +172,7 @@ class Footprints:
         writes = {name for name, mode in rows if mode != _READ}
         if (reads | writes) & self._guarded:
             return EVERYTHING
-        if re.search(r"\b(DELETE|UPDATE)\b", text, re.I):
+        if _CHANGES.search(text):
             todo = list(writes)
             while todo:
                 todo += (more := self._cascades.get(todo.pop(), set()) - writes)
@@ -180,7 +181,7 @@ class Footprints:
         if re.match(r"\s*(DELETE|UPDATE|WITH)\b", text, re.I):  # its children are looked at, too
             keys |= {child for child, parents in self._parents.items() if parents & writes}
         if _ADVISORY.search(text):
-            writes.add("advisory locks")
+            writes.add("advisory-locks")
         appends = {name for name in writes - self._touched if self._only_appends(name, text)}
         return Footprint(frozenset(reads), frozenset(keys), frozenset(writes - appends),
                          frozenset(appends))
