@@ -1,6 +1,6 @@
-"""The jobs that have no hour of their own: anniversaries, and threads that nobody answers.
+"""The jobs that have no hour of their own: anniversaries, and threads to be closed.
 
-**Stops:** a second congratulation on the same day, once the first is committed; a thread closed twice.
+**Stops:** a second congratulation on the same day, once the first is committed; closing twice.
 **Lets through:** its own errors. One member without a date of joining fails the whole tick.
 """
 
@@ -34,7 +34,7 @@ def anniversary(db: Session, now: datetime) -> list[str]:
 def zombie_threads(db: Session, now: datetime) -> list[str]:
     """Close threads that were opened more than 30 days before `now` (aware); never commits.
 
-    Returns a line a thread. One statement finds and closes them, so two at once close each only once.
+    Returns a line a thread. One statement finds and closes them, so two at once close each once.
     """
     closed = db.scalars(text(
         "UPDATE threads SET closed_at = :now WHERE closed_at IS NULL AND created_at < :limit"

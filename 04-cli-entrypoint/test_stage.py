@@ -1,4 +1,4 @@
-"""04: a command closes a slot once, whenever it is started; and what still depends on its caller."""
+"""04: a command closes a slot once, whenever it starts; and what still depends on its caller."""
 
 import shutil
 import subprocess
@@ -124,7 +124,8 @@ def test_a_new_job_is_a_file_and_a_line(jobs, tmp_path):
     (folder / "jobs" / "greeting.py").write_text(
         "def run(db, now):\n    return [f'hello, week {now:%V}']\n", encoding="utf-8")
     entry = folder / "jobs" / "__init__.py"
-    text = entry.read_text(encoding="utf-8").replace("import leaderboard", "import greeting, leaderboard")
+    text = entry.read_text(encoding="utf-8")
+    text = text.replace("import leaderboard", "import greeting, leaderboard")
     entry.write_text(text.replace('JOBS = {\n', 'JOBS = {\n    "greeting": greeting.run,\n'),
                      encoding="utf-8")
     assert "greeting" in jobs("--list", folder=folder)[1].split()
@@ -142,8 +143,9 @@ def test_a_thread_of_more_than_30_days_is_closed_once(server):
               f"now = datetime.fromisoformat('{FRIDAY}')\n"
               "print(worker.tick(now)); print(worker.tick(now))\n")
     with STAGE.database(server) as database, database.connect() as conn:
-        conn.execute("INSERT INTO threads (section_id, author_id, title, body_md, created_at) VALUES "
-                     "(1, 1, 'old', '', '2026-05-01T00:00Z'), (1, 1, 'new', '', '2026-06-01T00:00Z')")
+        for title, opened in (("old", "2026-05-01T00:00Z"), ("new", "2026-06-01T00:00Z")):
+            conn.execute("INSERT INTO threads (section_id, author_id, title, body_md, created_at)"
+                         " VALUES (1, 1, %s, '', %s)", (title, opened))
         done = subprocess.run([sys.executable, "-c", script], cwd=HERE, text=True, check=False,
                               capture_output=True, encoding="utf-8",
                               env={"DATABASE_URL": database.url, "PYTHONPATH": str(HERE.parent),

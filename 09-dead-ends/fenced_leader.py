@@ -7,12 +7,12 @@
 from datetime import datetime
 from functools import partial
 
+from leader import lead
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from lab.world import community
 
-from leader import lead
 from leaderboard import leaderboard_close
 
 

@@ -1,7 +1,7 @@
 """The command: python -m jobs NAME [--now ISO8601] [--list]
 
-Exit codes, one meaning each: 0 the slot's work is committed (the text says by whom), 1 the job failed
-and nothing was kept, 2 the command line is wrong and nothing was run.
+Exit codes, one meaning each: 0 the slot's work is committed (the text says by whom), 1 the job
+failed and nothing was kept, 2 the command line is wrong and nothing was run.
 """
 
 import argparse
