@@ -1,4 +1,7 @@
-"""One connection of a replica through the gate: what it sends is held, released, answered or cut."""
+"""One connection of a replica through the gate: what it sends is held, released, answered or cut.
+
+Longer than 250 lines because what is sent, held and answered is one state machine.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ something is a *step*; one that only prepares, or that is start-up chatter of a 
 Statements are read only as far as that takes; one that cannot be told for chatter is a step.
 
 Source: PostgreSQL documentation, "Frontend/Backend Protocol", Message Formats.
+
+Longer than 250 lines because both directions share the messages' formats.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 A library is data in stage.toml ([peers.NAME]); a case is a function here. What comes out is a code
 of the scenario table, read from the rows that are left, or "not run, because …".
+
+Longer than 250 lines because every case of the matrix is a function of its own.
 """
 
 from __future__ import annotations

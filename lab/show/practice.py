@@ -7,7 +7,6 @@ what has passed and how many hints were read.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 from datetime import datetime
@@ -27,11 +26,11 @@ from lab.judge.bench import bench
 from lab.judge.checking import Case, Check, check_answer, parts_of
 from lab.judge.exercise import Exercise, exercise, exercises, moves_of
 from lab.judge.stage import stage, stages
-from lab.show import tables, terminal
+from lab.show import diary, tables, terminal
 
 __all__ = ["begin", "check", "hint", "progress", "replay", "reset", "solution", "tell"]
 
-MY = Path("my")
+MY = diary.MY
 
 
 def begin(args: argparse.Namespace) -> int:
@@ -66,7 +65,7 @@ def check(args: argparse.Namespace) -> int:
             tell(console, result)
             passed &= result.passed
             if result.passed:
-                _remember(one, passed=f"{datetime.now():%Y-%m-%d %H:%M}")
+                diary.remember(one, passed=f"{datetime.now():%Y-%m-%d %H:%M}")
     return 0 if passed else 1
 
 
@@ -137,14 +136,14 @@ def hint(args: argparse.Namespace) -> int:
     console = terminal.screen()
     found = _first_open(args)
     hints = found.hints(_spanish())
-    given = min(_kept(found).get("hints", 0) + 1, len(hints))
+    given = min(diary.kept(found).get("hints", 0) + 1, len(hints))
     for number, text in enumerate(hints[:given], 1):
         console.print(Panel(Markdown(text), title=f"{found.name}: hint {number} of {len(hints)}",
                             title_align="left", border_style="" if number == given else "dim"))
     if given == len(hints):
         console.print("That was the last one. Say aloud what it asks, then look at the failing "
                       "schedule again.")
-    _remember(found, hints=given)
+    diary.remember(found, hints=given)
     return 0
 
 
@@ -165,7 +164,7 @@ def solution(args: argparse.Namespace) -> int:
     """Show a right answer once the student's has passed, or when it is asked for a second time."""
     console = terminal.screen()
     for found in _chosen(args):
-        if not (_kept(found).get("passed") or args.yes):
+        if not (diary.kept(found).get("passed") or args.yes):
             raise LabError(
                 f"{found.place} has not passed yet, and a solution that you have read cannot be "
                 "found any more.",
@@ -183,7 +182,7 @@ def progress(args: argparse.Namespace) -> int:
         table.add_column(name)
     done = every = 0
     for found in (one for each in stages() for one in exercises(each)):
-        kept = _kept(found)
+        kept = diary.kept(found)
         state = f"✓ passed {kept['passed']}" if kept.get("passed") else (
             "… begun" if _mine(found).exists() else "")
         table.add_row(found.stage.name, found.name, str(found.data["minutes"]), state,
@@ -206,7 +205,7 @@ def _chosen(args: argparse.Namespace) -> list[Exercise]:
 
 def _first_open(args: argparse.Namespace) -> Exercise:
     known = _chosen(args)
-    return next((one for one in known if not _kept(one).get("passed")), known[0])
+    return next((one for one in known if not diary.kept(one).get("passed")), known[0])
 
 
 def _mine(found: Exercise) -> Path:
@@ -232,23 +231,3 @@ def _command(verb: str, found: Exercise) -> str:
 
 def _spanish() -> bool:
     return os.environ.get("LAB_LANG", os.environ.get("LANG", "")).startswith("es")
-
-
-def _progress() -> dict[str, dict]:
-    try:
-        return json.loads((MY / ".progress.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # nothing yet, or cut off by a full disk: begin again
-        return {}
-
-
-def _kept(found: Exercise) -> dict:
-    return _progress().get(found.place, {})
-
-
-def _remember(found: Exercise, **fields: object) -> None:
-    every = _progress()
-    every.setdefault(found.place, {}).update(fields)
-    MY.mkdir(exist_ok=True)
-    draft = MY / ".progress.json.new"
-    draft.write_text(json.dumps(every, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    draft.replace(MY / ".progress.json")
