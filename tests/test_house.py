@@ -175,7 +175,8 @@ MAY_SLEEP = {"lab/world/clock.py", "tests/test_clock.py", "tests/test_house.py"}
 def sleeps(source):
     """The lines that call something named sleep, or that let Postgres sleep.
 
-    A line may say why it must wait for another program: `# polls: …`. A race is never a reason.
+    A line may say why it must wait for another program: `# polls: …`, or that its statement is only
+    there to be interrupted: `# interrupted: …`. A race is never a reason.
     """
     lines, found = source.splitlines(), set()
     for node in ast.walk(ast.parse(source)):
@@ -184,7 +185,9 @@ def sleeps(source):
             polls = "# polls: " in lines[node.lineno - 1]
             found |= {node.lineno} if called == "sleep" and not polls else set()
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found |= {node.lineno} if re.search(r"pg_sleep\w*\s*\(", node.value) else set()
+            meant = "# interrupted: " in lines[node.lineno - 1]
+            asleep = re.search(r"pg_sleep\w*\s*\(", node.value)
+            found |= {node.lineno} if asleep and not meant else set()
     return sorted(found)
 
 
@@ -197,6 +200,7 @@ def test_a_sleep_is_seen():
     assert sleeps("import time\ntime.sleep(1)") == [2]
     assert sleeps("from time import sleep\n\nsleep(1)") == [3]
     assert sleeps("db.execute('SELECT pg_sleep(1)')") == [1]
+    assert sleeps("db.execute('SELECT pg_sleep(1)')  # interrupted: by a cancel request") == []
     assert sleeps("time.sleep(0.01)  # so that B comes second") == [1]
     assert sleeps("clock.sleep_until(t)\ntime.sleep(0.01)  # polls: initdb has no callback") == []
 

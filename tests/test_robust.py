@@ -58,8 +58,8 @@ def test_a_replica_that_hangs_is_named_with_the_state_of_every_replica(stepper):
 
 
 def test_a_statement_that_hangs_is_named(stepper):
-    error = failing(stepper, "A", A=("look", "A", "SELECT pg_sleep(60)"), B=("claim", "B"))
-    assert "  A: running SELECT pg_sleep\n  B: not started" in error.what
+    error = failing(stepper, "A", A=("look", "A", "SELECT pg_sleep(60)"), B=("claim", "B"))  # interrupted: by the limit
+    assert "  A: running SELECT pg_sleep\n  B: not started" in error.what  # interrupted: so said
 
 
 def test_the_engine_can_go_on_after_a_hang(stepper):
@@ -148,7 +148,7 @@ def test_a_killed_engine_leaves_no_process_and_a_database_that_the_next_command_
     for _ in range(200):
         if engine.database in databases.leftovers(server._admin):
             break
-        time.sleep(0.05)  # Postgres itself has to notice that the connections are gone
+        time.sleep(0.05)  # polls: Postgres has to notice that the connections are gone
     assert engine.database in databases.leftovers(server._admin)
     databases.drop(server._admin, engine.database)
 

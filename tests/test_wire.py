@@ -159,7 +159,7 @@ def test_psycopg_cancel(bench):
         timer = threading.Timer(0.2, conn.cancel_safe)
         timer.start()
         with pytest.raises(psycopg.errors.QueryCanceled):
-            conn.execute("SELECT pg_sleep(30)")
+            conn.execute("SELECT pg_sleep(30)")  # interrupted: from outside
         timer.join()
         assert conn.execute("SELECT 1").fetchone() == (1,)
     assert bench.steps[0][1].startswith("error: 57014")
@@ -323,7 +323,7 @@ async def test_asyncpg_executemany_copy_and_cursors(bench, conn):
 @asyncpg_test
 async def test_asyncpg_timeouts_cancel_and_notifications(bench, conn):
     with pytest.raises(TimeoutError):
-        await conn.execute("SELECT pg_sleep(30)", timeout=0.3)
+        await conn.execute("SELECT pg_sleep(30)", timeout=0.3)  # interrupted: from outside
     assert await conn.fetchval("SELECT 1") == 1
     heard = asyncio.Queue()
     await conn.add_listener("jobs", lambda *note: heard.put_nowait(note[3]))
@@ -408,7 +408,7 @@ def test_a_backend_that_is_ended_is_an_error_of_its_step_with_the_servers_words(
         timer = threading.Timer(0.2, admin.execute, ["SELECT pg_terminate_backend(%s)", [pid]])
         timer.start()
         with pytest.raises(psycopg.errors.AdminShutdown):
-            conn.execute("SELECT pg_sleep(30)")
+            conn.execute("SELECT pg_sleep(30)")  # interrupted: from outside
         timer.join()
     assert bench.steps[1][1].startswith("error: 57P01")
 
@@ -416,13 +416,13 @@ def test_a_backend_that_is_ended_is_an_error_of_its_step_with_the_servers_words(
 def test_a_client_that_leaves_in_the_middle_ends_its_step(database):
     with closing(Bench(Gate(database.url))) as bench:
         conn = psycopg.connect(bench.gate.database_url("A"), autocommit=True)
-        conn.pgconn.send_query(b"SELECT pg_sleep(0.5)")
+        conn.pgconn.send_query(b"SELECT pg_sleep(0.5)")  # interrupted: its client leaves
         while not bench.held:
-            time.sleep(0.01)
+            time.sleep(0.01)  # polls: the loop of another thread
         conn.close()
         while bench.gate.links:
-            time.sleep(0.01)
-        assert bench.steps == [("SELECT pg_sleep(0.5)", "error: 08006 the connection was closed", [])]
+            time.sleep(0.01)  # polls: the loop of another thread
+        assert bench.steps == [("SELECT pg_sleep(0.5)", "error: 08006 the connection was closed", [])]  # interrupted: its client leaves
 
 
 def test_a_servers_last_words_reach_a_client_that_reads_slowly():
@@ -434,7 +434,7 @@ def test_a_servers_last_words_reach_a_client_that_reads_slowly():
                 server.sendall(m.message("d", words))
                 server.close()
                 while bench.gate.links:
-                    time.sleep(0.01)
+                    time.sleep(0.01)  # polls: the loop of another thread
                 got = bytearray()
                 while data := client.recv(1 << 16):
                     got += data

@@ -89,7 +89,7 @@ class Bench:
         """All of them, once the loop has seen what a client has seen."""
         goal = self._turns + 2
         while self._turns < goal:
-            time.sleep(0.002)
+            time.sleep(0.002)  # polls: the loop of another thread
         return self._steps
 
     def close(self) -> None:
