@@ -34,6 +34,7 @@ def left(stepper: Stepper, history: History) -> str:
     rows = [f"{table}={[row for row, in stepper.monitor.execute(query)]}" for table, query in (
         ("claims", "SELECT name || owner FROM claims ORDER BY 1"),
         ("wallets", "SELECT id || ':' || balance FROM wallets ORDER BY 1"),
+        ("receipts", "SELECT wallet_id || who FROM receipts ORDER BY 1"),
         ("spends", "SELECT wallet_id || who FROM spends ORDER BY 1"),
         ("log", "SELECT who FROM log ORDER BY 1"),
         ("seen", "SELECT who || what FROM seen ORDER BY 1"))]
@@ -51,6 +52,11 @@ CASES: dict[str, dict[str, tuple]] = {
     "serializable beside read committed": {"A": ("increment", 4), "B": ("increment",)},
     "one statement each": {"A": ("increment_in_place",), "B": ("increment_in_place",)},
     "a child and the end of its parent": {"A": ("spend", "A", 1), "B": ("close_wallet", 1)},
+    "a child that keeps its parent": {"A": ("receipt", "A", 1), "B": ("close_wallet", 1)},
+    "two looks of one snapshot": {"A": ("look_at_two", "A", 3), "B": ("increment_in_place",)},
+    "two looks of two snapshots": {"A": ("look_at_two", "A"), "B": ("increment_in_place",)},
+    "a wait that holds up another race": {
+        "A": ("touch_and_tell", "A"), "B": ("touch",), "C": ("tell", "C")},
     "a cascade that somebody sees": {
         "A": ("spend", "A", 1), "B": ("close_wallet", 1),
         "C": ("look", "C", "SELECT count(*) FROM spends")},

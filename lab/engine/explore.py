@@ -171,7 +171,8 @@ class _Explorer:
             node.children[letter] = trace.key
             return True
         past = trace.past(letter)
-        if past not in self.known or node.trace.may_wait(letter, step.footprint):
+        # One that could have to wait has in its past who holds the lock: it is known if it did not.
+        if past not in self.known:
             return False
         held = {k: n for k, n in node.held.items() if k != letter}
         if self.known[past]:

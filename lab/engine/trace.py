@@ -67,11 +67,6 @@ class Trace:
         *earlier, last = self._clocks[letter]
         self._clocks[letter] = (*earlier, tuple(_join(last, self._clocks[by][-1])))
 
-    def may_wait(self, letter: str, footprint: Footprint) -> bool:
-        """Whether a step could be made to wait by a transaction that another replica has open."""
-        return any(footprint.may_wait_for(held) for other, held in self._open.items()
-                   if other != letter)
-
     def past(self, letter: str) -> tuple:
         """All that can have had an influence on what the replica does next: equal pasts, equal step."""
         seen = self._last(letter)

@@ -6,6 +6,11 @@ CREATE TABLE spends (
     wallet_id int NOT NULL REFERENCES wallets ON DELETE CASCADE,
     who text NOT NULL
 );
+CREATE TABLE receipts (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    wallet_id int NOT NULL REFERENCES wallets,
+    who text NOT NULL
+);
 CREATE TABLE log (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, who text NOT NULL);
 CREATE TABLE seen (who text PRIMARY KEY, what text NOT NULL);
 INSERT INTO wallets VALUES (1, 100), (2, 100), (3, 100);

@@ -33,6 +33,24 @@ def move(first: int, second: int) -> None:
             db().execute("UPDATE wallets SET balance = balance + %s WHERE id = %s", [amount, wallet])
 
 
+def touch() -> None:
+    """Hold a wallet for the length of a transaction."""
+    with db().transaction():
+        db().execute("UPDATE wallets SET balance = balance WHERE id = 1")
+
+
+def tell(who: str) -> None:
+    """Be the first to say something."""
+    db().execute("INSERT INTO seen VALUES ('first', %s) ON CONFLICT DO NOTHING", [who])
+
+
+def touch_and_tell(who: str) -> None:
+    """Both in one statement: it may wait with the first half, and is in time or not with the second."""
+    db().execute(
+        "WITH touched AS (UPDATE wallets SET balance = balance WHERE id = 1 RETURNING 1) "
+        "INSERT INTO seen SELECT 'first', %s::text FROM touched ON CONFLICT DO NOTHING", [who])
+
+
 def try_lock(who: str) -> None:
     """Work only with the lock of this transaction."""
     with db().transaction():
@@ -62,6 +80,12 @@ def spend(who: str, wallet: int) -> None:
         db().execute("INSERT INTO spends (wallet_id, who) VALUES (%s, %s)", [wallet, who])
 
 
+def receipt(who: str, wallet: int) -> None:
+    """A row that refers to a wallet and keeps it from being deleted."""
+    with db().transaction():
+        db().execute("INSERT INTO receipts (wallet_id, who) VALUES (%s, %s)", [wallet, who])
+
+
 def close_wallet(wallet: int) -> None:
     """Delete a wallet, and by cascade what refers to it."""
     with db().transaction():
@@ -85,6 +109,18 @@ def look(who: str, sql: str) -> None:
     """Ask, and write down the answer."""
     answer = db().execute(sql).fetchall()
     db().execute("INSERT INTO seen VALUES (%s, %s)", [who, str(answer)])
+
+
+def look_at_two(who: str, isolation: int | None = None) -> None:
+    """Ask about two tables in one transaction, and write down the second answer."""
+    db().isolation_level = isolation and psycopg.IsolationLevel(isolation)
+    try:
+        with db().transaction():
+            db().execute("SELECT count(*) FROM claims")
+            answer = db().execute("SELECT balance FROM wallets WHERE id = 1").fetchall()
+            db().execute("INSERT INTO seen VALUES (%s, %s)", [who, str(answer)])
+    finally:
+        db().isolation_level = None
 
 
 def hold_session_lock(who: str, wait: bool = True) -> None:
