@@ -73,6 +73,7 @@ class Rest:
         waited = {r.letter for r in self.replicas.values() if r.waits_for}
         self._nobody_waits()
         began = time.monotonic()
+        deadline = min(began + self.limit, self.until)
         while True:
             busy = [r for r in self.replicas.values() if not self._at_rest(r)]
             asking = [r for r in busy if r.ghosts
@@ -87,14 +88,16 @@ class Rest:
                     self._ask_who_waits(asking)
                 for replica in busy:
                     self._check_alive(replica)
-            self._check_limits(busy, began)
+            if self.gate.odd or time.monotonic() > deadline:
+                deadline = self._extended(busy, began)
         self._write_down(mover)
 
     def _nobody_waits(self) -> None:
         for replica in self.replicas.values():
             replica.waits_for = ()
 
-    def _check_limits(self, busy: list[Replica], began: float) -> None:
+    def _extended(self, busy: list[Replica], began: float) -> float:
+        """The deadline of those who have just started; an error for the others."""
         if self.gate.odd:
             raise LabError(f"{self.gate.odd}.\n{self.situation()}",
                            "Only clients of Postgres may connect to DATABASE_URL.", code=1)
@@ -106,12 +109,12 @@ class Rest:
                            "Look for a loop that never ends.", code=1)
         limit = max(self.limit, START_LIMIT) if starting else self.limit
         since = max([began, *(r.process.ready_since for r in busy if r.process)])
-        if time.monotonic() > since + limit:
-            names = " and ".join(r.letter for r in busy)
-            raise LabError(f"Replica {names} did not come to rest within {limit:.0f} s.\n"
-                           f"{self.situation()}",
-                           "Look for an endless loop, or a wait for something outside Postgres.",
-                           code=1)
+        if time.monotonic() < since + limit:
+            return min(since + limit, self.until)
+        names = " and ".join(r.letter for r in busy)
+        raise LabError(f"Replica {names} did not come to rest within {limit:.0f} s.\n"
+                       f"{self.situation()}",
+                       "Look for an endless loop, or a wait for something outside Postgres.", code=1)
 
     def possible(self) -> list[str]:
         """The letters that can take a step now, in order."""

@@ -8,6 +8,7 @@ The stage's code sees nothing of this: it finds DATABASE_URL, NTFY_URL and the c
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -122,6 +123,7 @@ def main() -> None:
     parent, port, token = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     for module in sys.argv[4:]:  # ahead, so that the first run does not pay for it
         importlib.import_module(module)
+    gc.freeze()  # modules are no garbage, so no run has to look through them
     die_with_parent(parent)
     bounded()
     with socket.create_connection(("127.0.0.1", port)) as control:

@@ -43,6 +43,7 @@ class Gate:
         self.odd = ""
         self.on_done: Callable[[Link, Step], None] = lambda link, step: None
         self.on_close: Callable[[Link], None] = lambda link: None
+        self._of: dict[str, list[Link | HttpLink]] = {}
         self._server = target.parse(url)
         self._addresses: dict[tuple[str, str], tuple[str, int]] = {}
         self._listeners: list[socket.socket] = []
@@ -108,7 +109,7 @@ class Gate:
 
     def of(self, replica: str) -> list[Link]:
         """The open links of a replica, oldest first."""
-        return [link for link in self.links if link.replica == replica]
+        return list(self._of.get(replica, ()))
 
     def finished(self, link: Link, step: Step) -> None:
         """A step on this link has had its last answer."""
@@ -117,6 +118,7 @@ class Gate:
     def forget(self, link: Link) -> None:
         """A link was closed."""
         self.links.remove(link)
+        self._of[link.replica].remove(link)
         self.on_close(link)
 
     def strange(self, link: Link, data: bytes) -> None:
@@ -143,6 +145,8 @@ class Gate:
     def _accept(self, sock: socket.socket,
                 link: Callable[[socket.socket], Link | HttpLink]) -> None:
         try:
-            self.links.append(link(sock))
+            made = link(sock)
+            self.links.append(made)
+            self._of.setdefault(made.replica, []).append(made)
         except OSError:
             sock.close()  # the client sees a refused connection, as it would without the lab
