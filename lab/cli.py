@@ -111,6 +111,10 @@ def _check_all(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--at-once", type=int, default=4, metavar="N", help="so many at a time")
 
 
+def _bench(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("parts", nargs="*", metavar="PART", help="only these, such as isolation_specs")
+
+
 COMMANDS = {
     "stage": Command("tell the story of stage N by running it", "lab.show.story:run", _stage),
     "explore": Command("count the interleavings that break stage N", "lab.show.counting:explore",
@@ -137,6 +141,7 @@ COMMANDS = {
     "run": Command("run a stage's script by hand, on a database to play with",
                    "lab.show.byhand:run", _run),
     "ladder": Command("run all stages against all scenarios", "lab.show.ladder:run", _ladder),
+    "bench": Command("measure the budgets on this machine", "lab.show.bench:run", _bench),
     "diff": Command("show what changed from stage N-1 to N", "lab.show.diff:run", _stage),
     "notebooks": Command(
         "execute the notebooks and save their outputs", "lab.show.notebooks:run", _notebooks

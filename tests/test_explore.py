@@ -244,7 +244,7 @@ def test_a_footprint_is_what_postgres_would_lock(prints, text, reads, keys, writ
     "SELECT nextval('log_id_seq')", "SELECT pg_advisory_lock(1)", "NOTIFY jobs", "LISTEN jobs",
     "TRUNCATE log", "LOCK TABLE log", "SAVEPOINT a", "ROLLBACK TO SAVEPOINT a", "COMMIT AND CHAIN",
     "SELECT count(*) FROM pg_locks", "SELECT clock_timestamp()", "SELECT broken FROM nowhere",
-    "DO $$ BEGIN END $$", "COPY log FROM STDIN", "SELECT pg_sleep(0)"])
+    "DO $$ BEGIN END $$", "COPY log FROM STDIN", "SELECT pg_sleep(0)"])  # interrupted: it is never sent
 def test_what_cannot_be_known_depends_on_everything(prints, text):
     assert footprint(prints, text).everything
 
@@ -280,13 +280,12 @@ def test_what_hides_behind_a_table_makes_it_depend_on_everything(stepper, sql, t
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SPECS.glob("*.spec")))
-def test_the_outcomes_are_those_of_postgresqls_isolationtester(server, tmp_path, name):
+def test_the_outcomes_are_those_of_postgresqls_isolationtester(server, name):
     program = isolationtester.find()
     if not program:
         pytest.skip("isolationtester is not installed here")
     spec, ours = Spec.read(name), {}
-    (tmp_path / "setup.sql").write_text(spec.setup)
-    with server.database([tmp_path / "setup.sql"], "spec") as database, \
+    with spec.database(server) as database, \
             Stepper(database, SPECS, spec.programs(), imports=("psycopg",)) as stepper:
 
         def judge(history):

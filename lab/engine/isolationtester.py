@@ -9,7 +9,9 @@ import importlib.util
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +19,7 @@ from pathlib import Path
 import psycopg
 
 from lab.engine.history import History
+from lab.engine.postgres import Database, Server
 from lab.engine.replica import Program
 from lab.errors import LabError
 
@@ -80,6 +83,15 @@ class Spec:
             else:
                 found["look" if kind == "teardown" else "setup"] = sql
         return cls(found["setup"], begins, steps, found["look"], text)
+
+    @contextmanager
+    def database(self, server: Server) -> Iterator[Database]:
+        """A database of its own with the spec's tables, dropped at the end of the block."""
+        with tempfile.TemporaryDirectory() as folder:
+            script = Path(folder) / "setup.sql"
+            script.write_text(self.setup, encoding="utf-8")
+            with server.database([script], "spec") as made:
+                yield made
 
     def programs(self) -> dict[str, Program]:
         """What replicas run so that they do what the sessions do; a replica's letter is its session."""
