@@ -77,7 +77,7 @@ def test_the_tale_names_its_pictures_and_what_to_type_next(server):
 
 
 def test_run_by_hand_a_script_gets_a_database_and_prints_no_password(server):
-    code, said, errors = lab(folders.ROOT, "run", "00-the-bug/bug.py", "--times", "2")
+    code, said, errors = lab(folders.ROOT, "run", "--times", "2", "00-the-bug/bug.py")
     assert (code, errors) == (0, "")
     assert "wallet: +10 (" in said and "wallet: +20 (" in said
     assert "postgresql://" not in said
