@@ -8,7 +8,6 @@ import os
 
 from apscheduler.events import EVENT_SCHEDULER_STARTED
 from apscheduler.schedulers.blocking import BlockingScheduler
-
 from close import close_week
 
 # Friday 18:00:00. The lab sets CLOSE_AT to see a slot come due.

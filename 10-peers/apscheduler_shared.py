@@ -10,7 +10,6 @@ import sys
 from apscheduler.events import EVENT_SCHEDULER_STARTED
 from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
 from apscheduler.schedulers.blocking import BlockingScheduler
-
 from close import close_week
 
 URL = os.environ["DATABASE_URL"].replace("postgresql://", "postgresql+psycopg://")

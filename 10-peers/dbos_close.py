@@ -10,9 +10,8 @@ import threading
 from datetime import datetime
 from typing import Any
 
-from dbos import DBOS
-
 from close import close_week
+from dbos import DBOS
 
 DBOS(config={
     "name": "community", "system_database_url": os.environ["DATABASE_URL"],

@@ -9,10 +9,9 @@ import os
 import sys
 
 import psycopg
+from close import close_week
 from pgqueuer import PgQueuer, PsycopgDriver, Queries
 from pgqueuer.models import Schedule
-
-from close import close_week
 
 CRON = os.environ.get("CLOSE_AT", "0 0 * * 6")  # UTC: Friday 18:00 in Mexico City
 

@@ -7,9 +7,8 @@
 import os
 import sys
 
-from procrastinate import App, PsycopgConnector
-
 from close import close_week
+from procrastinate import App, PsycopgConnector
 
 app = App(connector=PsycopgConnector(conninfo=os.environ["DATABASE_URL"]))
 
