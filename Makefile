@@ -109,6 +109,10 @@ $(STAGES:%=diff-%): $(CORE)  ## what changed in the code from stage N-1 to N
 ladder: $(CORE)  ## stages × scenarios, as a table and as a picture
 	@$(LAB) ladder
 
+.PHONY: bench
+bench: $(CORE) $(call extra,api)  ## measure the budgets on this machine
+	@$(LAB) bench
+
 .PHONY: soak
 soak: $(CORE)  ## keep every stage's promise 100 times over, with all processors busy
 	@$(LAB) soak
