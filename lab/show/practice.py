@@ -80,8 +80,7 @@ def tell(console: Console, result: Check) -> None:
     if result.failure:
         _tell_failure(console, found, result.failure)
     else:
-        console.print(Text(f"\nPassed: {result.counts} break it." if "of" in result.counts else
-                           f"\nPassed: {result.counts}.", "bold green"))
+        console.print(Text(f"\nPassed ({result.counts}).", "bold green"))
         console.print(f"A right answer of ours: {_command('solution', found)}", highlight=False)
 
 
