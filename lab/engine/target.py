@@ -133,7 +133,9 @@ def admit(conn: psycopg.Connection) -> None:
 
 
 def _refused(error: psycopg.OperationalError, where: str) -> LabError:
-    said = str(error).strip().splitlines()[-1].removeprefix("connection failed: ").rstrip(".")
+    # A refused connection is told in two lines, the second of which asks whether the server runs.
+    lines = [line for line in str(error).strip().splitlines() if not line.startswith("\t")]
+    said = lines[-1].strip().removeprefix("connection failed: ").rstrip(".")
     attempt = error.pgconn
     if attempt and attempt.needs_password:
         remedy = "Put the role's password into DATABASE_URL: postgresql://user:password@host/…"

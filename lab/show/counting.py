@@ -43,7 +43,7 @@ def count(console: Console, scene: Theatre, entry: Mapping[str, Any], *, full: b
         f" interleavings break it ({_outcomes(result)}; {result.runs:,} runs, "
         f"{result.seconds:.1f} s)"))
     if not result.complete:
-        console.print(f"  Time is up. Every schedule with at most {result.preemptions} preemptions "
+        console.print(f"  Time is up. Every schedule with up to {result.preemptions} preemption(s) "
                       "was tried.", highlight=False)
     for finding in [f for f in result.findings if f.breaks][:shown]:
         text = " ".join([*(f"+{name}" for name in standing), str(finding.schedule)])
