@@ -66,7 +66,7 @@ def test_the_reduction_loses_no_outcome_and_no_schedule(stepper, name):
 
 
 def test_of_two_who_wait_for_one_transaction_either_may_go_first_when_it_is_rolled_back(stepper):
-    """Postgres wakes both; so which of the two wins is not the schedule's to say, but nothing else is."""
+    """Postgres wakes both: which of them wins is not the schedule's to say, all else is."""
     case = {"A": ("claim", "A", True), "B": ("claim", "B"), "C": ("claim", "C")}
     full, reduced = explored(stepper, case, reduce=False), explored(stepper, case)
     assert (full.total, set(full.outcomes)) == (reduced.total, set(reduced.outcomes))
@@ -87,12 +87,14 @@ def entries():
     for stage in stages():
         for entry in stage.data.get("explore", ()):
             if entry["replicas"] == 2:
-                yield pytest.param(stage, entry, id=f"{stage.name} {' '.join(entry.get('standing', ()))}")
+                world = " ".join(entry.get("standing", ()))
+                yield pytest.param(stage, entry, id=f"{stage.name} {world}")
 
 
 @pytest.mark.parametrize(("stage", "entry"), list(entries()))
 def test_the_reduction_loses_no_outcome_on_a_stage(server, stage, entry):
-    parts = {key: entry[key] for key in ("everyone", "roles", "isolation", "standing") if key in entry}
+    parts = {key: entry[key] for key in ("everyone", "roles", "isolation", "standing")
+             if key in entry}
     with theatre(stage, server) as scene:
         reduced = scene.explore("AB", **parts)
         if reduced.total <= ALL:
@@ -113,7 +115,8 @@ def check_some_paths(scene, parts) -> None:
             explorer.run(0.0, None)
             break
         except exploring.Learned:
-            explorer = exploring._Explorer(stepper, explorer.judge, True, explorer.footprints, lambda *_: None)
+            explorer = exploring._Explorer(
+                stepper, explorer.judge, True, explorer.footprints, lambda *_: None)
     dice = random.Random(20260529)
     for _ in range(SAMPLE):
         stepper.reset()
@@ -199,7 +202,8 @@ def test_failures_come_first_and_the_plainest_of_them_at_the_front(stepper):
         return str(balance), balance != 120
 
     result = explore(stepper, lost)
-    assert [f.breaks for f in result.findings] == sorted((f.breaks for f in result.findings), reverse=True)
+    breaks = [finding.breaks for finding in result.findings]
+    assert breaks == sorted(breaks, reverse=True)
     assert str(result.findings[0].schedule) == "A B.. A.."
     assert result.breaking == sum(f.size for f in result.findings if f.breaks) == 12
 
@@ -235,8 +239,8 @@ def prints(stepper):
 def test_a_footprint_is_what_postgres_would_lock(prints, text, reads, keys, writes, appends):
     found = footprint(prints, text)
     assert not found.everything
-    assert [sorted(part) for part in (found.reads - found.writes, found.writes, found.appends)] == [
-        sorted(set(reads.split()) - set(writes.split())), sorted(writes.split()), sorted(appends.split())]
+    assert found.reads - found.writes == set(reads.split()) - set(writes.split())
+    assert (found.writes, found.appends) == (set(writes.split()), set(appends.split()))
     assert set(keys.split()) <= found.keys | found.writes
 
 
@@ -244,7 +248,8 @@ def test_a_footprint_is_what_postgres_would_lock(prints, text, reads, keys, writ
     "SELECT nextval('log_id_seq')", "SELECT pg_advisory_lock(1)", "NOTIFY jobs", "LISTEN jobs",
     "TRUNCATE log", "LOCK TABLE log", "SAVEPOINT a", "ROLLBACK TO SAVEPOINT a", "COMMIT AND CHAIN",
     "SELECT count(*) FROM pg_locks", "SELECT clock_timestamp()", "SELECT broken FROM nowhere",
-    "DO $$ BEGIN END $$", "COPY log FROM STDIN", "SELECT pg_sleep(0)"])  # interrupted: it is never sent
+    "DO $$ BEGIN END $$", "COPY log FROM STDIN",
+    "SELECT pg_sleep(0)"])  # interrupted: it is never sent
 def test_what_cannot_be_known_depends_on_everything(prints, text):
     assert footprint(prints, text).everything
 
@@ -267,7 +272,8 @@ def test_a_table_that_is_looked_at_after_rows_were_added_is_learned(prints):
     ("CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';"
      "CREATE TRIGGER t BEFORE INSERT ON seen FOR EACH ROW EXECUTE FUNCTION f()",
      "INSERT INTO seen VALUES ('a', 'b')"),
-    ("ALTER TABLE seen ADD UNIQUE (what) DEFERRABLE INITIALLY DEFERRED", "INSERT INTO seen VALUES ('a', 'b')"),
+    ("ALTER TABLE seen ADD UNIQUE (what) DEFERRABLE INITIALLY DEFERRED",
+     "INSERT INTO seen VALUES ('a', 'b')"),
     ("CREATE TABLE part () INHERITS (seen)", "SELECT * FROM seen"),
 ], ids=["function", "view", "default", "trigger", "deferred", "inheritance"])
 def test_what_hides_behind_a_table_makes_it_depend_on_everything(stepper, sql, text):

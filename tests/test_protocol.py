@@ -1,12 +1,14 @@
 """Where messages begin and end, however the packets are cut, and which of them are steps."""
 
 import struct
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.engine.protocol import ClientStream, ServerStream, Strange, without_binding
+from lab.engine.protocol import ClientStream, Strange
+from lab.engine.replies import ServerStream, without_binding
 from tests import messages as m
 
 SQL = st.one_of(
@@ -25,7 +27,8 @@ CONVERSATION = st.builds(
     st.lists(st.sampled_from([m.startup(m.SSL, b""), m.startup(m.GSS, b"")]), max_size=2),
     st.lists(FROM_CLIENT, max_size=12))
 FROM_SERVER = st.one_of(
-    st.just(m.ready()), st.just(m.ready("E")), st.just(m.key_data()), st.just(m.complete("INSERT 0 1")),
+    st.just(m.ready()), st.just(m.ready("E")), st.just(m.key_data()),
+    st.just(m.complete("INSERT 0 1")),
     st.just(m.failure("40P01", "deadlock detected")), st.just(m.failure("00000", "hi", kind="N")),
     st.just(m.message("A", b"\0\0\0\1lab\0\0")), st.just(m.message("S", b"TimeZone\0UTC\0")),
     st.just(m.row_description(("n", 23, 0))), st.binary(max_size=30).map(m.data_row),
@@ -35,7 +38,7 @@ FROM_SERVER = st.one_of(
 def cut(data: bytes, at: list[int]) -> list[bytes]:
     """The same bytes in packets that end at these places."""
     edges = [0, *sorted(place % (len(data) + 1) for place in at), len(data)]
-    return [data[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [data[a:b] for a, b in pairwise(edges)]
 
 
 def segments(*packets: bytes) -> list:
@@ -58,7 +61,8 @@ def test_segments_are_the_bytes_that_came_in_their_order(data, at, last):
     assert b"".join(segment.data for segment in segments(*cut(whole, at))) == whole
 
 
-@given(st.lists(FROM_SERVER, max_size=12).map(b"".join), st.lists(st.integers(min_value=0), max_size=20))
+@given(st.lists(FROM_SERVER, max_size=12).map(b"".join),
+       st.lists(st.integers(min_value=0), max_size=20))
 def test_replies_are_the_same_however_the_packets_are_cut(data, at):
     whole, cut_up = ServerStream(), ServerStream()
     assert [reply for part in cut(data, at) for reply in cut_up.feed(part)] == whole.feed(data)
@@ -97,12 +101,13 @@ def test_what_drivers_say_by_themselves_passes(text):
 
 
 @pytest.mark.parametrize("text", [
-    "COMMIT", "ROLLBACK", "END", "INSERT INTO t VALUES (1)", "SELECT 1", "TRUNCATE t", "LISTEN jobs",
+    "COMMIT", "ROLLBACK", "END", "INSERT INTO t VALUES (1)", "SELECT 1", "TRUNCATE t", "LISTEN a",
     "BEGIN; INSERT INTO t VALUES (1)", "SET x = 1; DELETE FROM t", "; DELETE FROM t",
     "SELECT pg_advisory_lock(1)", "SELECT pg_advisory_lock(1) FROM pg_class",
     "SELECT a FROM t WHERE o IN (SELECT oid FROM pg_class)", "SELECT version(); DELETE FROM t",
     "DECLARE c CURSOR FOR SELECT 1", "FETCH 2 FROM c", "SAVEPOINT a", "COPY t FROM STDIN",
-    "WITH x AS (DELETE FROM t RETURNING 1) SELECT * FROM x", "SELECT a FROM t; SELECT 1 FROM pg_type"])
+    "WITH x AS (DELETE FROM t RETURNING 1) SELECT * FROM x",
+    "SELECT a FROM t; SELECT 1 FROM pg_type"])
 def test_what_may_decide_something_is_a_step(text):
     assert steps(m.query(text), m.extended(text)) == [text, text]
 
@@ -151,7 +156,8 @@ def test_a_lone_boolean_is_read_and_other_types_are_left_alone(oid, raw, value):
 
 
 def test_of_two_columns_no_value_is_read():
-    head, row = ServerStream().feed(m.row_description(("n", 23, 0), ("m", 23, 0)) + m.data_row(b"1", b"2"))
+    head, row = ServerStream().feed(
+        m.row_description(("n", 23, 0), ("m", 23, 0)) + m.data_row(b"1", b"2"))
     assert row.lone_value(head.lone_column) is None
 
 
@@ -164,5 +170,6 @@ def test_login_methods_that_need_tls_are_left_out_and_nothing_else_is():
     sasl = b"\0\0\0\x0a"
     offered = m.message("R", sasl + b"SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0") + m.ready()
     assert without_binding(offered) == m.message("R", sasl + b"SCRAM-SHA-256\0\0") + m.ready()
-    for other in (m.message("R", b"\0\0\0\0"), m.ready(), m.message("R", sasl + b"SCRAM-SHA-256\0\0")):
+    for other in (m.message("R", b"\0\0\0\0"), m.ready(),
+                  m.message("R", sasl + b"SCRAM-SHA-256\0\0")):
         assert without_binding(other) == other

@@ -1,4 +1,4 @@
-"""A replica may hang, die or talk nonsense, and the engine may be killed: it is said, and nothing stays."""
+"""A replica may hang, die or talk nonsense, the engine may be killed: it is said, nothing stays."""
 
 import signal
 import subprocess
@@ -27,7 +27,8 @@ def stepper(server):
         processes = [r.process.popen for r in made.replicas.values() if not r.dead]
         ports = [port for _, port in made.gate._addresses.values()]
     assert all(process.poll() is not None for process in processes)
-    listening = {c.laddr.port for c in psutil.Process().net_connections("tcp") if c.status == "LISTEN"}
+    sockets = psutil.Process().net_connections("tcp")
+    listening = {c.laddr.port for c in sockets if c.status == "LISTEN"}
     assert not listening & set(ports)
 
 
@@ -58,7 +59,8 @@ def test_a_replica_that_hangs_is_named_with_the_state_of_every_replica(stepper):
 
 
 def test_a_statement_that_hangs_is_named(stepper):
-    error = failing(stepper, "A", A=("look", "A", "SELECT pg_sleep(60)"), B=("claim", "B"))  # interrupted: by the limit
+    hangs = ("look", "A", "SELECT pg_sleep(60)")  # interrupted: by the limit
+    error = failing(stepper, "A", A=hangs, B=("claim", "B"))
     assert "  A: running SELECT pg_sleep\n  B: not started" in error.what  # interrupted: so said
 
 
@@ -91,7 +93,7 @@ def test_code_that_cannot_be_run_at_all_is_no_outcome_but_an_error(server, tmp_p
 def test_a_process_that_dies_before_it_can_take_orders_is_an_error(server):
     with sampler(server, imports=("nowhere",)) as stepper:
         error = failing(stepper, "A", A=("claim", "A"))
-    assert "ended by itself, exit code 1: ModuleNotFoundError: No module named 'nowhere'" in error.what
+    assert "exit code 1: ModuleNotFoundError: No module named 'nowhere'" in error.what
 
 
 def test_what_is_no_message_of_the_protocol_is_named(stepper):
@@ -122,7 +124,7 @@ with server() as used, sampler(used, spares=1, imports=("psycopg",)) as stepper:
 
 @pytest.fixture
 def engine(server):
-    """An engine in a process of its own: A frozen in a transaction, B waiting for it, C in a loop."""
+    """An engine in a process of its own: A frozen in a transaction, B waits for it, C loops."""
     made = subprocess.Popen([sys.executable, "-c", ENGINE], cwd=ROOT, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
     try:
@@ -136,14 +138,15 @@ def engine(server):
 
 
 def exists(server, database: str) -> bool:
-    return server._admin.execute("SELECT FROM pg_database WHERE datname = %s", [database]).rowcount > 0
+    found = server._admin.execute("SELECT FROM pg_database WHERE datname = %s", [database])
+    return found.rowcount > 0
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a frozen process with its parent")
-def test_a_killed_engine_leaves_no_process_and_a_database_that_the_next_command_sweeps(server, engine):
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends frozen processes that way")
+def test_a_killed_engine_leaves_no_process_and_a_database_that_is_swept(server, engine):
     assert {p.status() for p in engine.replicas} >= {psutil.STATUS_STOPPED}
     engine.kill()
-    gone, alive = psutil.wait_procs(engine.replicas, timeout=10)
+    _, alive = psutil.wait_procs(engine.replicas, timeout=10)
     assert not [p for p in alive if p.status() != psutil.STATUS_ZOMBIE]
     for _ in range(200):
         if engine.database in databases.leftovers(server._admin):

@@ -1,4 +1,4 @@
-"""Schedules: text that prints back, moves that do what they say, and the same history every time."""
+"""Schedules: text that prints back, moves that do what they say, the same history every time."""
 
 import subprocess
 import sys
@@ -56,11 +56,13 @@ def test_a_schedule_that_is_printed_and_read_again_is_the_same(moves):
 
 @given(st.lists(st.sampled_from("AB"), max_size=20))
 def test_single_steps_drawn_together_are_the_same_steps(letters):
-    assert "".join(move.letter * int(move.argument) for move in Schedule.of(letters)) == "".join(letters)
+    drawn = "".join(move.letter * int(move.argument) for move in Schedule.of(letters))
+    assert drawn == "".join(letters)
 
 
-@pytest.mark.parametrize("word", ["a", "AB", "A*0", "A*", "A.jump", "A.", "@6:00", "@25:00", "@18:61",
-                                  "@2026-02-30T18:00", "+", "A->B", "A..(x)"])
+@pytest.mark.parametrize("word", [
+    "a", "AB", "A*0", "A*", "A.jump", "A.", "@6:00", "@25:00", "@18:61", "@2026-02-30T18:00", "+",
+    "A->B", "A..(x)"])
 def test_what_is_no_move_is_named(word):
     with pytest.raises(LabError) as caught:
         Schedule.parse(f"A {word} B..")
@@ -150,18 +152,20 @@ def test_a_restart_is_a_new_process_and_again_is_the_same_one(stepper):
 def test_the_clock_is_set_for_all_and_written_down(stepper):
     history = play(stepper, "A.. @18:07 B.. @2026-06-05T09:00:30 C..",
                    **{letter: ("tell_time", letter) for letter in "ABC"})
-    assert table(stepper, "seen") == [("A", "29 18:00:00"), ("B", "29 18:07:00"), ("C", "05 09:00:30")]
+    assert table(stepper, "seen") == [
+        ("A", "29 18:00:00"), ("B", "29 18:07:00"), ("C", "05 09:00:30")]
     assert [e.clock for e in history if e.kind == "tick"] == [
         "2026-05-29T18:00:00-06:00", "2026-05-29T18:07:00-06:00", "2026-06-05T09:00:30-06:00"]
 
 
 def test_a_condition_changes_the_world_and_only_for_this_run(stepper, monkeypatch):
-    monkeypatch.setattr(schedules, "conditions", lambda: {"poor": ["UPDATE wallets SET balance = 0"]})
+    poor = {"poor": ["UPDATE wallets SET balance = 0"]}
+    monkeypatch.setattr(schedules, "conditions", lambda: poor)
     play(stepper, "+poor A..", A=("increment",))
     assert table(stepper, "wallets")[0] == (1, 10)
     play(stepper, "A..", A=("increment",))
     assert table(stepper, "wallets")[0] == (1, 110)
-    with pytest.raises(LabError, match="no condition “rich”.*\n.*poor"):
+    with pytest.raises(LabError, match=r"no condition “rich”.*\n.*poor"):
         play(stepper, "+rich")
 
 
@@ -221,9 +225,9 @@ def test_a_move_that_is_impossible_says_what_was_possible(stepper, text, what, p
 
 
 def test_a_replica_or_a_point_that_there_is_not_is_named(stepper):
-    with pytest.raises(Impossible, match="There is no replica Z.\nThe replicas of this run are A, B."):
+    with pytest.raises(Impossible, match=r"no replica Z\.\nThe replicas of this run are A, B\."):
         play(stepper, "A Z")
-    with pytest.raises(Impossible, match="A never came to “delete”; its run ended: ok.\n.*INSERT claims"):
+    with pytest.raises(Impossible, match=r"never came to “delete”; its run ended: ok\.\n.*claims"):
         play(stepper, "A..delete")
 
 

@@ -122,7 +122,7 @@ def plain(sent: bytes, received: bytes) -> tuple[bytes, bytes]:
 
 @contextmanager
 def wired(url: str, hold: bool = True):
-    """A bench on a database, with `url` for clients; at the end both sides' bytes must be the same."""
+    """A bench on a database, with `url` for clients; in the end both sides' bytes are compared."""
     server = target.parse(url)
     with ExitStack() as stack:
         behind = Tap(server["host"], int(server["port"]))

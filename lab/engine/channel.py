@@ -22,8 +22,8 @@ class Channel:
         on_close: called when the other side is gone.
     """
 
-    def __init__(self, selector: selectors.BaseSelector, sock: socket.socket, on_data: Callable[[bytes], None],
-                 on_close: Callable[[], None]) -> None:
+    def __init__(self, selector: selectors.BaseSelector, sock: socket.socket,
+                 on_data: Callable[[bytes], None], on_close: Callable[[], None]) -> None:
         self.sock, self.on_data, self.on_close = sock, on_data, on_close
         self._selector = selector
         self._out = bytearray()
@@ -43,7 +43,8 @@ class Channel:
         except (BlockingIOError, ssl.SSLWantWriteError):
             sent = 0
         except OSError:
-            return self.lost()
+            self.lost()
+            return
         if sent < len(data):
             self._out += data[sent:]
             self._selector.modify(self.sock, selectors.EVENT_READ | selectors.EVENT_WRITE, self)
@@ -67,9 +68,10 @@ class Channel:
             except (BlockingIOError, ssl.SSLWantReadError):
                 return
             except OSError:
-                return self.lost()
+                data = b""
             if not data:
-                return self.lost()
+                self.lost()
+                return
             self.on_data(data)
             # TLS may hold decrypted bytes that the selector cannot see.
             if not (isinstance(self.sock, ssl.SSLSocket) and self.sock.fileno() >= 0

@@ -44,8 +44,8 @@ def explore(stepper: Stepper, judge: Judge, *, reduce: bool = True, seconds: flo
 
     Args:
         stepper: the replicas; all of them take part.
-        judge: called at each end with the history; answers the outcome's code and whether that breaks
-            the stage. The code "unknown" is counted apart.
+        judge: called at each end with the history; answers the outcome's code and whether that
+            breaks the stage. The code "unknown" is counted apart.
         reduce: let one schedule stand for all that differ in the order of independent steps.
         seconds: stop after this much real time, and say so.
         isolation: default isolation level of the replicas' transactions.

@@ -39,11 +39,11 @@ _READ = "AccessShareLock"
 
 @dataclass(frozen=True)
 class Footprint:
-    """Relations that a statement reads, holds the keys of (foreign keys), writes or locks, appends to.
+    """Relations that a statement reads, refers to by keys, writes or locks, appends to.
 
     To append is to insert rows that can collide with nobody's, to a table that nobody looks at: it
-    has no unique index but on generated numbers. `everything` means that nothing is known: it depends on all. `ends` marks the
-    end of a transaction.
+    has no unique index but on generated numbers. `everything` means that nothing is known: it
+    depends on all. `ends` marks the end of a transaction.
     """
 
     reads: frozenset[str] = frozenset()
@@ -91,8 +91,8 @@ class Footprints:
 
     Args:
         connection: an autocommit connection to the run's database, used for nothing else.
-        weakest: isolation level of the replicas. Above READ COMMITTED a transaction's first statement
-            fixes what all later ones see, so nothing is taken for independent.
+        weakest: isolation level of the replicas. Above READ COMMITTED a transaction's first
+            statement fixes what all later ones see, so nothing is taken for independent.
     """
 
     def __init__(self, connection: psycopg.Connection, weakest: str = "read committed") -> None:
@@ -108,7 +108,8 @@ class Footprints:
             "UNION SELECT inhrelid::regclass::text FROM pg_inherits "
             "UNION SELECT conrelid::regclass::text FROM pg_constraint WHERE condeferrable "
             "UNION SELECT coalesce(ev_class, polrelid, adrelid, conrelid)::regclass::text"
-            "  FROM pg_depend LEFT JOIN pg_rewrite r ON (classid, objid) = ('pg_rewrite'::regclass, r.oid)"
+            "  FROM pg_depend"
+            "  LEFT JOIN pg_rewrite r ON (classid, objid) = ('pg_rewrite'::regclass, r.oid)"
             "  LEFT JOIN pg_policy p ON (classid, objid) = ('pg_policy'::regclass, p.oid)"
             "  LEFT JOIN pg_attrdef a ON (classid, objid) = ('pg_attrdef'::regclass, a.oid)"
             "  LEFT JOIN pg_constraint c ON (classid, objid) = ('pg_constraint'::regclass, c.oid)"
@@ -118,8 +119,8 @@ class Footprints:
         self._touched: set[str] = set()
         self._generated: dict[str, set[str]] = {}
         for table, column in connection.execute(
-                "SELECT attrelid::regclass::text, attname FROM pg_attribute WHERE attidentity <> '' "
-                "AND NOT attisdropped"):
+                "SELECT attrelid::regclass::text, attname FROM pg_attribute "
+                "WHERE attidentity <> '' AND NOT attisdropped"):
             self._generated.setdefault(table, set()).add(column)
         self._unique: dict[str, list[set[str]]] = {}
         for table, columns in connection.execute(
@@ -131,7 +132,8 @@ class Footprints:
         self._cascades: dict[str, set[str]] = {}
         for child, parent, cascades in connection.execute(
                 "SELECT conrelid::regclass::text, confrelid::regclass::text, "
-                "ARRAY[confdeltype, confupdtype] && '{c,n,d}' FROM pg_constraint WHERE contype = 'f'"):
+                "ARRAY[confdeltype, confupdtype] && '{c,n,d}' FROM pg_constraint "
+                "WHERE contype = 'f'"):
             self._parents.setdefault(child, set()).add(parent)
             if cascades:
                 self._cascades.setdefault(parent, set()).add(child)

@@ -1,4 +1,4 @@
-"""The graph of an exploration: nodes are situations, edges are steps, and its paths are the schedules."""
+"""The graph of an exploration: nodes are situations, edges steps, and paths the schedules."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Paths:
         nodes: key -> node; those that were reached.
         root: key of the first.
 
-    `ends` has, for each end, how many schedules lead to it and the plainest of them. `untried` is the
-    fewest preemptions that a schedule which was not tried has; None when all were.
+    `ends` has, for each end, how many schedules lead to it and the plainest of them. `untried` is
+    the fewest preemptions that a schedule which was not tried has; None when all were.
     """
 
     def __init__(self, nodes: dict[tuple, Node], root: tuple) -> None:

@@ -1,6 +1,6 @@
 """PostgreSQL's own `isolationtester` beside this lab's explorer: one spec, run by both.
 
-Source: src/test/isolation/README in PostgreSQL's source tree, for the form of a spec and of the output.
+Source: src/test/isolation/README in PostgreSQL's source tree (forms of spec and output).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Spec:
                 yield made
 
     def programs(self) -> dict[str, Program]:
-        """What replicas run so that they do what the sessions do; a replica's letter is its session."""
+        """What replicas run to do what the sessions do; a replica's letter is its session."""
         return {name: Program("lab.engine.isolationtester:session",
                               (self.begins[name], list(steps.values())))
                 for name, steps in self.steps.items()}
@@ -153,7 +153,7 @@ def permute(program: Path, spec: Spec, permutations: Sequence[str], url: str) ->
 
     Args:
         program: as `find` gives it.
-        permutations: each the names of all steps, in an order in which nobody has to move that waits.
+        permutations: each the names of all steps, in an order in which nobody moves that waits.
         url: of a database, with the password.
 
     Raises:

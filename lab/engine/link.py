@@ -10,7 +10,6 @@ import ssl
 import struct
 import time
 from collections import deque
-from dataclasses import dataclass, field
 from selectors import BaseSelector
 from typing import Protocol
 
@@ -19,53 +18,18 @@ from lab.engine.protocol import (
     GSS_REQUEST,
     SSL_REQUEST,
     ClientStream,
-    Reply,
     Segment,
-    ServerStream,
     Strange,
     question,
-    without_binding,
 )
+from lab.engine.replies import Reply, ServerStream, without_binding
+from lab.engine.step import Step
 from lab.errors import LabError
 
 __all__ = ["Link", "Step"]
 
 SKIPPED = ("25P02", "skipped: an earlier statement of its pipeline failed")
 GONE = ("08006", "the connection was closed")
-
-
-@dataclass
-class Step:
-    """A statement (or several in one turn) on its way, and what came back.
-
-    Args:
-        segment: what the client sent.
-        in_transaction: whether its connection was inside a transaction when it was sent.
-        released: real time (`time.monotonic`) of its release; None while it is held.
-        done: real time of the last answer; None while it is outstanding.
-    """
-
-    segment: Segment
-    in_transaction: bool = False
-    released: float | None = None
-    done: float | None = None
-    tags: list[str] = field(default_factory=list)
-    error: tuple[str, str] | None = None
-    value: bool | int | None = None
-    cut: bool = False
-    left: int = 0
-
-    @property
-    def text(self) -> str:
-        """The statement's text."""
-        return self.segment.text
-
-    @property
-    def outcome(self) -> str:
-        """In the words of the history."""
-        if self.cut:
-            return "cut"
-        return f"error: {self.error[0]} {self.error[1]}" if self.error else "ok"
 
 
 class Keeper(Protocol):
@@ -142,7 +106,7 @@ class Link:
         return not (self.running or self._answers or self._unsynced) and self.status != "E"
 
     def ask(self, sql: str) -> None:
-        """Send a statement of the bench's own; `asked` until it is answered, out of the client's sight."""
+        """Send a statement of the bench's own, which the client does not see; `asked` meanwhile."""
         self.asked = True
         self._answers += 1
         self.server.send(question(sql))
@@ -163,7 +127,8 @@ class Link:
             segments = self._from_client.feed(data)
         except Strange:
             self.gate.strange(self, data)
-            return self.close()
+            self.close()
+            return
         for segment in segments:
             self.beyond_read_committed.add(segment.beyond_read_committed)
             if segment.kind == "startup":
@@ -229,6 +194,8 @@ class Link:
                 self._finish(step)
         elif kind in (b"G", b"W"):
             self._copying, self._copied = True, False
+            while self._queue and self._copying:  # asyncpg sends data before it is asked for it
+                self._copy(self._queue.popleft())
         elif kind == b"E" and self.asked:
             raise LabError(f"The bench could not set up a session: {reply.error[1]}.",
                            "Report it: this is a fault of the lab.", code=1)

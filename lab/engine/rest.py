@@ -67,8 +67,8 @@ class Rest:
             mover: the replica that was moved; its events come first.
 
         Raises:
-            LabError: a replica is not at rest within the limit, its process ended by itself, its code
-                cannot be run at all, or it sent what is no message of Postgres's protocol.
+            LabError: a replica is not at rest within the limit, its process ended by itself, its
+                code cannot be run at all, or it sent what is no message of Postgres's protocol.
         """
         waited = {r.letter for r in self.replicas.values() if r.waits_for}
         self._nobody_waits()
@@ -114,7 +114,8 @@ class Rest:
         names = " and ".join(r.letter for r in busy)
         raise LabError(f"Replica {names} did not come to rest within {limit:.0f} s.\n"
                        f"{self.situation()}",
-                       "Look for an endless loop, or a wait for something outside Postgres.", code=1)
+                       "Look for an endless loop, or a wait for something outside Postgres.",
+                       code=1)
 
     def possible(self) -> list[str]:
         """The letters that can take a step now, in order."""
@@ -147,7 +148,7 @@ class Rest:
 
     @property
     def over(self) -> bool:
-        """Whether every run that was begun has come to its end, and no broken connection lingers."""
+        """Whether every run that was begun has ended, and no broken connection lingers."""
         return not any(r.under_way or r.ghosts for r in self.replicas.values())
 
     def _at_rest(self, replica: Replica) -> bool:

@@ -1,10 +1,10 @@
-"""What the bench itself says in a replica's sessions, between two of its statements and unnoticed by it.
+"""What the bench itself says in a replica's sessions, between its statements and unnoticed by it.
 
-So that a run leaves no lock behind in a session that goes on to the next run; and so that a deadlock
-ends in one way. Postgres ends the one whose deadlock_timeout runs out first, which on a busy machine
-may be either. Here it is always the one whose statement closes the circle, and soon: who moves while
-another one waits is given a short timeout, everyone else a long one. The role has to be a superuser
-or have been granted that setting; else Postgres decides, after deadlock_timeout.
+So that a run leaves no lock behind in a session that goes on to the next run; and so that a
+deadlock ends in one way. Postgres ends the one whose deadlock_timeout runs out first, which on a
+busy machine may be either. Here it is always the one whose statement closes the circle, and soon:
+who moves while another one waits is given a short timeout, everyone else a long one. The role has
+to be a superuser or have been granted that setting; else Postgres decides, after its own timeout.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Sessions:
             self._may_set = False
 
     def let_go(self) -> None:
-        """Release the advisory locks that idle sessions still hold, as the end of a session would."""
+        """Release the advisory locks that idle sessions hold, as the end of a session would."""
         idle = {link.pid: link for link in self.gate.links if link.idle}
         for pid in self.waits.locking(idle):
             self._say(idle[pid], "SELECT pg_advisory_unlock_all()")

@@ -1,7 +1,7 @@
 """The partial order of a run's steps: which of them could have noticed each other's order.
 
-Each step carries a vector clock: how many steps of every replica come before it for a reason (its own
-earlier ones, and those it depends on). Two prefixes with the same clocks are the same run.
+Each step carries a vector clock: how many steps of every replica come before it for a reason (its
+own earlier ones, and those it depends on). Two prefixes with the same clocks are the same run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Trace:
         return twin
 
     def add(self, letter: str, footprint: Footprint, in_transaction: bool) -> None:
-        """A step of `letter`; outside a transaction it is one of its own, begun and ended at once."""
+        """A step of `letter`; outside a transaction it is one itself, begun and ended at once."""
         if footprint.ends or not in_transaction:
             # It shows what the transaction wrote and lets go of its locks; it reads nothing again.
             whole = replace(self._open[letter], reads=frozenset(), ends=True)
@@ -62,13 +62,13 @@ class Trace:
         self._prints[letter] += (footprint,)
 
     def released(self, letter: str, by: str) -> None:
-        """The waiting step of `letter` was set free by the last step of `by`: an event of its own."""
+        """The waiting step of `letter` was set free by the last one of `by`: an event by itself."""
         self._append(letter, self._prints[letter][-1])
         *earlier, last = self._clocks[letter]
         self._clocks[letter] = (*earlier, tuple(_join(last, self._clocks[by][-1])))
 
     def past(self, letter: str) -> tuple:
-        """All that can have had an influence on what the replica does next: equal pasts, equal step."""
+        """All that can have an influence on what the replica does next: equal pasts, equal step."""
         seen = self._last(letter)
         return (letter, tuple(self._clocks[other][:number]
                               for other, number in zip(self.letters, seen, strict=True)))

@@ -1,9 +1,9 @@
-"""The wire: a proxy between each replica and Postgres that holds every statement until it is released.
+"""The wire: a proxy between each replica and Postgres that holds statements until their release.
 
-It knows the framing of the protocol (`lab.engine.protocol`), not its meaning: bytes go through as they
-came. Two answers are the gate's own: it declines encryption, which its loopback does not need, and
-leaves out the login methods that need it. One thread, one loop: the caller pumps it (`Gate.pump`) and
-looks at the links between pumps.
+It knows the framing of the protocol (`lab.engine.protocol`), not its meaning: bytes go through as
+they came. Two answers are the gate's own: it declines encryption, which its loopback does not need,
+and leaves out the login methods that need it. One thread, one loop: the caller pumps it
+(`Gate.pump`) and looks at the links between pumps.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Gate"]
 
 
 class Gate:
-    """The proxy: an address per replica, all of their connections, and the loop that moves the bytes.
+    """The proxy: an address per replica, their connections, and the loop that moves the bytes.
 
     Args:
         url: Postgres URL of the database that the replicas shall reach (with password).
@@ -81,7 +81,8 @@ class Gate:
             sock.connect(f"{host}/.s.PGSQL.{port}")
             return sock
         sock = socket.create_connection((host, port), timeout=10)
-        if mode in ("disable", "allow") or (mode == "prefer" and host in ("127.0.0.1", "localhost")):
+        near = host in ("127.0.0.1", "localhost")
+        if mode in ("disable", "allow") or (mode == "prefer" and near):
             return sock
         sock.sendall(struct.pack("!II", 8, SSL_REQUEST))
         if sock.recv(1) == b"S":
@@ -92,11 +93,11 @@ class Gate:
             return context.wrap_socket(sock, server_hostname=host)
         if mode == "prefer":
             return sock
-        raise LabError(f"The server at {host}:{port} does not offer TLS, which sslmode={mode} requires.",
+        raise LabError(f"The server at {host}:{port} has no TLS, which sslmode={mode} asks for.",
                        "Use sslmode=prefer in DATABASE_URL, or turn TLS on in the server.")
 
     def pump(self, timeout: float) -> bool:
-        """Move bytes for up to `timeout` seconds; returns at the first activity, False if none came."""
+        """Move bytes that come within `timeout` seconds; False if none came."""
         ready = self.selector.select(timeout)
         for key, events in ready:
             if isinstance(key.data, Channel):

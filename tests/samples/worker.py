@@ -1,4 +1,4 @@
-"""Small programs that meet on one key, one row, one lock: a function each, run as a stage's tick is."""
+"""Small programs that meet on one key, one row, one lock: a function each, run as a tick is."""
 
 import os
 
@@ -18,7 +18,8 @@ def db() -> psycopg.Connection:
 def claim(who: str, fail: bool = False) -> bool:
     """Claim the job and do it; with `fail` everything is rolled back after that."""
     with db().transaction():
-        won = db().execute("INSERT INTO claims VALUES ('job', %s) ON CONFLICT DO NOTHING", [who]).rowcount
+        won = db().execute(
+            "INSERT INTO claims VALUES ('job', %s) ON CONFLICT DO NOTHING", [who]).rowcount
         if won:
             db().execute("INSERT INTO log (who) VALUES (%s)", [who])
         if fail:
@@ -30,7 +31,8 @@ def move(first: int, second: int) -> None:
     """Take from one wallet, give to the other, locking them in the order of the call."""
     with db().transaction():
         for wallet, amount in ((first, -10), (second, 10)):
-            db().execute("UPDATE wallets SET balance = balance + %s WHERE id = %s", [amount, wallet])
+            db().execute(
+                "UPDATE wallets SET balance = balance + %s WHERE id = %s", [amount, wallet])
 
 
 def touch() -> None:
@@ -45,7 +47,7 @@ def tell(who: str) -> None:
 
 
 def touch_and_tell(who: str) -> None:
-    """Both in one statement: it may wait with the first half, and is in time or not with the second."""
+    """Both in one statement: it may wait with its first half, and be too late with its second."""
     db().execute(
         "WITH touched AS (UPDATE wallets SET balance = balance WHERE id = 1 RETURNING 1) "
         "INSERT INTO seen SELECT 'first', %s::text FROM touched ON CONFLICT DO NOTHING", [who])
