@@ -119,7 +119,8 @@ class Gate:
     def forget(self, link: Link) -> None:
         """A link was closed."""
         self.links.remove(link)
-        self._of[link.replica].remove(link)
+        if link in self._of.get(link.replica, ()):  # it may have closed before it was filed
+            self._of[link.replica].remove(link)
         self.on_close(link)
 
     def strange(self, link: Link, data: bytes) -> None:
