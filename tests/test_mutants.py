@@ -34,7 +34,7 @@ from tests.sampling import CASES, cast, left, sampler
 @pytest.fixture(scope="module")
 def stepper(server):
     with sampler(server, imports=("psycopg",)) as made:
-        made.limit = 2.0
+        made.limit = 1.0
         yield made
 
 
