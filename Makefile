@@ -8,7 +8,7 @@ PYTHON ?= python3
 # of the many short-lived processes here compiles SQLAlchemy again, for a second and more.
 unexport PYTHONDONTWRITEBYTECODE
 EXTRAS := test notebooks api play book docker cdk peers redis dev
-TEST_EXTRAS := test notebooks api play
+TEST_EXTRAS := test notebooks api play redis
 STAGES := 0 1 2 3 4 5 6 7 8 9 10
 
 ifeq ($(OS),Windows_NT)
@@ -131,7 +131,7 @@ book: $(CORE) $(call extra,book)  ## all READMEs and notebooks as a site that wo
 
 .PHONY: test
 test: $(CORE) $(call extra,$(TEST_EXTRAS))  ## run every test (PYTEST="-k word" to choose)
-	@$(PY) tools/browser.py
+	@$(PY) tools/packages.py
 	@$(PY) -m pytest $(PYTEST)
 
 .PHONY: doctor

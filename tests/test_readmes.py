@@ -28,6 +28,7 @@ def blocks(text):
 def normal(text):
     """Without durations, numbers of runs, seconds of the clock and the breaks of lines."""
     text = re.sub(r"\b[\d,]+\s+runs,\s+[\d.]+\s+s\b", "… runs, … s", text)
+    text = re.sub(r"\([\d.]+\s+s\)", "(… s)", text)
     return " ".join(re.sub(r"\b(\d\d:\d\d):\d\d\b", r"\1", text).split())
 
 
@@ -66,6 +67,7 @@ def test_a_stale_block_is_seen():
     text = "2 of 56 break it (16 runs, 0.6 s)\n18:00:05  A  COMMIT\n"
     assert found("2 of 56 break it (16 runs, 1.1 s)\n…\nA COMMIT\n", text)
     assert found("18:00:09  A  COMMIT\n", text)
+    assert found("two runs each (15.7 s)\n", "two runs\neach (22.1 s)\n")
     assert not found("3 of 56 break it\n", text)
     assert not found("A COMMIT\n…\n2 of 56\n", text)
     assert blocks("```text\nx\n```\n") == [("", "x\n")]
