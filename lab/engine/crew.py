@@ -21,8 +21,8 @@ import psutil
 import psycopg
 
 from lab.engine.postgres import Database
-from lab.engine.replica import ROOT
 from lab.errors import LabError
+from lab.folders import ROOT
 
 __all__ = ["Crew", "Late", "NotRun"]
 
@@ -136,7 +136,8 @@ class Crew:
         """The processes whose job waits for that table, in order of their names."""
         rows = self.monitor.execute("""
             SELECT DISTINCT application_name FROM pg_locks JOIN pg_stat_activity USING (pid)
-            WHERE NOT granted AND relation = %s::regclass ORDER BY 1""", (table,))
+            WHERE NOT granted AND relation = %s::regclass AND datname = current_database()
+            ORDER BY 1""", (table,))
         return [name for (name,) in rows if name in self.processes]
 
     def wait_for(self, holds: Callable[[], Any], limit: float) -> Any:

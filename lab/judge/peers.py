@@ -47,8 +47,10 @@ class Run:
         self.crew, self.peer = crew, peer
 
     def to_the_slot(self, *names: str) -> None:
-        """Start these processes; they are ready before the slot comes."""
+        """Start these processes; they are ready, and the slot is known, before it comes."""
         self.crew.start(*names)
+        known = self.peer.get("known", "SELECT true")
+        self.crew.wait_for(lambda: self.crew.monitor.execute(known).fetchone()[0], LIMIT)
         self.crew.ready(before=self.crew.slot)
 
     def past_the_slot(self, seconds: float = 0.0) -> None:
