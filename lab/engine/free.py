@@ -21,10 +21,10 @@ from lab.engine.history import Event, History
 from lab.engine.link import Link, Step
 from lab.engine.postgres import Database
 from lab.engine.recorder import Recorder
-from lab.engine.replica import ROOT
 from lab.engine.stepper import INCIDENT
 from lab.engine.wire import Gate
 from lab.errors import LabError
+from lab.folders import ROOT
 from lab.world.clock import SharedClock
 
 __all__ = ["FreeRun"]

@@ -22,8 +22,8 @@ from pathlib import Path
 import psycopg
 
 from lab.engine.postgres import Database
-from lab.engine.replica import ROOT
 from lab.errors import LabError
+from lab.folders import ROOT
 
 __all__ = ["Pass", "api", "http_load", "statement_load"]
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from statistics import median
 
 from lab.engine.postgres import Database
-from lab.engine.replica import ROOT
 from lab.errors import LabError
+from lab.folders import ROOT
 from lab.world.ntfy import PushServer
 
 __all__ = ["Delivery", "deliver", "relay", "until"]

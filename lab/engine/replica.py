@@ -23,11 +23,11 @@ from lab.engine.link import Step
 from lab.engine.warm import encode
 from lab.engine.wire import Gate
 from lab.errors import LabError
+from lab.folders import ROOT
 
 __all__ = ["Process", "Program", "Replica", "Stable"]
 
 IMPORTS = ("psycopg", "sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.orm")
-ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)

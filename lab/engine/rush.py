@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.engine.postgres import Database
-from lab.engine.replica import ROOT
 from lab.errors import LabError
+from lab.folders import ROOT
 
 __all__ = ["Rush", "Sample", "rush"]
 

@@ -24,7 +24,6 @@ from typing import Any
 from lab.engine.launch import bounded, die_with_parent
 from lab.world import clock
 
-
 WHERE = b'{"where": true}\n'
 _speaking = threading.Lock()
 

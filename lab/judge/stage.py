@@ -11,8 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lab import folders
 from lab.engine.postgres import Database, Server
-from lab.engine.replica import ROOT, Program
+from lab.engine.replica import Program
 from lab.errors import LabError
 from lab.judge.verdict import EffectSpec, load_effects
 from lab.world.conditions import SCHEMA, SEED
@@ -102,9 +103,8 @@ def _program(fields: Mapping[str, Any]) -> Program:
 
 def stages() -> list[Stage]:
     """Every stage that exists, in order."""
-    found = (path for path in ROOT.glob("[0-9][0-9]-*") if (path / "stage.toml").exists())
     return [Stage(path, tomllib.loads((path / "stage.toml").read_text(encoding="utf-8")))
-            for path in sorted(found)]
+            for path in folders.stages().values() if (path / "stage.toml").exists()]
 
 
 def stage(number: str | int) -> Stage:

@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 
 from lab.engine.postgres import server
-from lab.engine.replica import ROOT
 from lab.engine.stepper import INCIDENT
 from lab.errors import LabError
+from lab.folders import ROOT
 from lab.judge.stage import stage
 from lab.show import terminal
 

@@ -7,13 +7,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
 from lab.engine.postgres import Server
-from lab.engine.replica import ROOT
 from lab.errors import LabError
+from lab.folders import ROOT
 from lab.judge.stage import Stage
 from lab.show.picture import BAD, GOOD, INK, Picture, banner, picture, save
 
@@ -31,7 +30,7 @@ def tell_distribution(told: Any, part: Mapping[str, Any]) -> bool:
     told.console.print(f"The post measured: median {declared['median']}, 90th percentile "
                        f"{declared['p90']}, of a plan of {declared['plan']}.", highlight=False)
     name = f"{told.stage.number:02d}-renewal"
-    told.pictures.append(save(plot(seen, declared), name, Path("out"))[0])
+    told.pictures.append(save(plot(seen, declared), name)[0])
     broken, *repaired = seen.values()
     return sum(broken) > 0 and not any(map(sum, repaired))
 

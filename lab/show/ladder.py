@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -17,7 +16,6 @@ from lab.show import counting, picture, plots, tables, terminal
 
 __all__ = ["Climb", "climb", "run"]
 
-OUT = Path("out")
 
 
 @dataclass
@@ -82,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     console.print(found.table())
     drawn = {"ladder": found.heat_map()} | ({"shares": found.shares()} if found.broken else {})
     for stem, figure in drawn.items():
-        path, _ = picture.save(figure, stem, OUT)
+        path, _ = picture.save(figure, stem)
         console.print(f"Picture: {path}", highlight=False, soft_wrap=True)
     return 0 if found.cells == found.promised else 1
 

@@ -42,7 +42,7 @@ def tell_load(told: Any, part: Mapping[str, Any]) -> bool:
         seen = loads(told.server, told.stage, tell)
     console.print(table(seen))
     number = f"{told.stage.number:02d}"
-    told.pictures.append(save(plot(seen), f"{number}-load", Path("out"))[0])
+    told.pictures.append(save(plot(seen), f"{number}-load")[0])
     if shutil.which("k6"):
         console.print("The same users, played by k6:")
         console.print(table(loads(told.server, told.stage, k6=True)))

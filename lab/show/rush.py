@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -37,7 +36,7 @@ def tell_rush(told: Any, part: Mapping[str, Any]) -> bool:
                       str(max((s.waiting for s in one.samples), default=0)),
                       f"{one.idle_seconds:.2f} s")
     told.console.print(table)
-    told.pictures.append(save(plot(seen, part), f"{told.stage.number:02d}-rush", Path("out"))[0])
+    told.pictures.append(save(plot(seen, part), f"{told.stage.number:02d}-rush")[0])
     return True
 
 

@@ -44,7 +44,7 @@ class Told:
 
         history.save(OUT / f"{name}.jsonl")
         drawn = timeline.timeline(history, title, verdict, since)
-        self.pictures.append(picture.save(drawn, name, OUT)[0])
+        self.pictures.append(picture.save(drawn, name)[0])
 
 
 def run(args: argparse.Namespace) -> int:
@@ -114,7 +114,7 @@ def tell_free(told: Told, part: Mapping[str, Any]) -> bool:
     told.keep(f"{found.number:02d}-timeline", f"{found.name}: {found.title}", history, verdict)
     from lab.show import picture, plots
 
-    told.pictures.append(picture.save(plots.duplicates(paid), f"{found.number:02d}-paid", OUT)[0])
+    told.pictures.append(picture.save(plots.duplicates(paid), f"{found.number:02d}-paid")[0])
     return verdict.code == part["expect"]
 
 
