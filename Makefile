@@ -105,6 +105,12 @@ $(STAGES:%=play-%): $(CORE) $(call extra,play)  ## the same, beginning with stag
 $(STAGES:%=diff-%): $(CORE)  ## what changed in the code from stage N-1 to N
 	@$(LAB) diff $(N)
 
+.PHONY: synth
+synth: $(CORE)  ## make the template of stage 5 for AWS again (needs Node, no account)
+	@command -v node >/dev/null || $(LAB) synth  # which says so, before anything is installed
+	@$(MAKE) -s $(call extra,cdk)
+	@$(LAB) synth
+
 .PHONY: ladder
 ladder: $(CORE)  ## stages × scenarios, as a table and as a picture
 	@$(LAB) ladder
@@ -130,7 +136,7 @@ book: $(CORE) $(call extra,book)  ## all READMEs and notebooks as a site that wo
 	@$(LAB) book
 
 .PHONY: test
-test: $(CORE) $(call extra,$(TEST_EXTRAS))  ## run every test (PYTEST="-k word" to choose)
+test: $(CORE) $(call extra,$(TEST_EXTRAS) $(if $(CI),cdk))  ## run every test (PYTEST="-k word" to choose)
 	@$(PY) tools/packages.py
 	@$(PY) -m pytest $(PYTEST)
 

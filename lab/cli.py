@@ -143,6 +143,7 @@ COMMANDS = {
     "ladder": Command("run all stages against all scenarios", "lab.show.ladder:run", _ladder),
     "bench": Command("measure the budgets on this machine", "lab.show.bench:run", _bench),
     "diff": Command("show what changed from stage N-1 to N", "lab.show.diff:run", _stage),
+    "synth": Command("make the template of stage 5 for AWS again", "lab.show.synth:run"),
     "notebooks": Command(
         "execute the notebooks and save their outputs", "lab.show.notebooks:run", _notebooks
     ),
