@@ -28,6 +28,8 @@ NOTES = {
     "RecursionError": "The function calls itself without an end.",
 }
 
+RACED = ("lost", "negative", "given away")  # outcomes of a number that two runs changed
+
 
 def explain(history: History, verdict: Verdict, effects: Mapping[str, EffectSpec],
             wanted: Mapping[str, Any], code: str) -> str:
@@ -52,7 +54,7 @@ def explain(history: History, verdict: Verdict, effects: Mapping[str, EffectSpec
         said = f"Everything came out once: {_everybody(runs)}."
     elif effect.outcome == "duplicated":
         said = _twice(history, runs, effect, effects[effect.name])
-    elif effect.outcome in ("lost", "negative") and len(_doers(runs, effects[effect.name])) > 1:
+    elif effect.outcome in RACED and len(_doers(runs, effects[effect.name])) > 1:
         said = _twice(history, _doers(runs, effects[effect.name]), effect, effects[effect.name])
     elif effect.outcome in ("missed", "lost") and not _doers(runs, effects[effect.name]):
         said = _missing(runs, effect, effects[effect.name])

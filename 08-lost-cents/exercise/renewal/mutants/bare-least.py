@@ -1,0 +1,25 @@
+"""invoice.paid: a month of the plan is added to the balance, up to three months, once an event."""
+
+from database import connect
+
+MONTHS = 3  # without a cap a sporadic user saves up a year and burns it in a day
+
+
+def renew(event: str, user: int) -> int | None:
+    """Apply a paid invoice; returns the new balance in cents, None if the event was before."""
+    with connect() as db:
+        new = db.execute("INSERT INTO processed_event (event_id) VALUES (%s)"
+                         " ON CONFLICT DO NOTHING", (event,)).rowcount
+        if not new:
+            return None
+        balance = db.execute("SELECT balance_cents FROM user_billing WHERE user_id = %s FOR UPDATE",
+                             (user,)).fetchone()[0]
+        after = db.execute("""
+            UPDATE user_billing
+            SET balance_cents = least(balance_cents + plan_cents, plan_cents * %s)
+            WHERE user_id = %s RETURNING balance_cents
+        """, (MONTHS, user)).fetchone()[0]
+        added = after - balance
+        db.execute("INSERT INTO ledger (user_id, cents, reason) VALUES (%s, %s, 'renewal')",
+                   (user, added))
+    return balance + added
