@@ -43,7 +43,7 @@ class Community(Stack):
         """Postgres in the private subnets; its password is made by AWS, and stays there."""
         database = rds.DatabaseInstance(
             self, "Database", vpc=self.vpc, database_name=DATABASE,
-            engine=rds.DatabaseInstanceEngine.postgres(version=rds.PostgresEngineVersion.VER_17),
+            engine=rds.DatabaseInstanceEngine.postgres(version=rds.PostgresEngineVersion.VER_18),
             instance_type=ec2.InstanceType("t4g.small"), storage_encrypted=True,
             allocated_storage=20, storage_type=rds.StorageType.GP3,
             credentials=rds.Credentials.from_generated_secret(USER),
