@@ -111,17 +111,20 @@ class Server:
         Raises:
             LabError: a script has an error, or the role may not do what it asks for.
         """
-        database = self._open(scripts, re.sub(r"[^a-z0-9]+", "_", label.lower())[:30])
-        try:
-            yield database
+        label = re.sub(r"[^a-z0-9]+", "_", label.lower())[:30]
+        name = databases.signed(f"lab_{label}_{secrets.token_hex(4)}")
+        try:  # from here on: an interrupt may come when the database is there, but not yet open
+            database = self._open(name, scripts)
+            try:
+                yield database
+            finally:
+                database.close()
         finally:
-            database.close()
             # The server is gone, too busy, or its administrator is looking in: the next one sweeps.
             with suppress(psycopg.OperationalError, errors.InsufficientPrivilege):
-                databases.drop(self._admin, database.name)
+                databases.drop(self._admin, name)
 
-    def _open(self, scripts: Sequence[Path], label: str) -> Database:
-        name = databases.signed(f"lab_{label}_{secrets.token_hex(4)}")
+    def _open(self, name: str, scripts: Sequence[Path]) -> Database:
         template = self._template(scripts)
         try:
             databases.create(self._admin, name, template)
