@@ -167,6 +167,17 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The parsed command line; the moves of `replay` may also come after its options."""
+    top = parser()
+    args, rest = top.parse_known_args(argv)
+    if args.command == "replay" and not any(word.startswith("-") for word in rest):
+        args.schedule += rest
+    elif rest:
+        top.error(f"unrecognized arguments: {' '.join(rest)}")
+    return args
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
@@ -174,7 +185,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         Its exit code: 0 when it showed what it promises, 1 when it did not, 2 when it could not
         run, 130 when it was interrupted (Ctrl-C or SIGTERM; it has cleaned up by then).
     """
-    args = parser().parse_args(argv)
+    args = _arguments(argv)
     if sys.platform != "win32":
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     module, function = COMMANDS[args.command].run.split(":")

@@ -223,6 +223,31 @@ def test_the_way_of_a_student(student, tmp_path):
     assert "passed" in student("progress").stdout
 
 
+def test_a_hint_is_one_and_says_whose_it_is_and_how_to_get_another(student):
+    first, second = student("hint", "3").stdout, student("hint", "3", "claim").stdout
+    assert "03-claim-row/claim: hint 1 of 3" in first and "make hint-3 WHICH=claim" in first
+    assert "For argue: make hint-3 WHICH=argue" in first
+    assert "hint 2 of 3" in second and "hint 1 of 3" not in second
+    assert "argue: hint 1 of 3" in student("hint", "3", "argue").stdout
+    student("hint", "3", "claim")
+    again = student("hint", "3", "claim").stdout
+    assert "hint 1 of 3" in again and "hint 3 of 3" in again, "all of them, when none is left"
+
+
+def test_a_replay_of_a_wrong_answer_says_what_the_check_says(student, tmp_path):
+    answer = tmp_path / "my/03-claim-row/claim/claims.py"
+    answer.parent.mkdir(parents=True)
+    answer.write_bytes(CLAIM.mutants["swallows"].read_bytes())
+    shown = student("replay", "3", "--my", "claim", "--case", "in-turn", "@18:00 A.. @18:01 B..")
+    assert "B's run ended in an error" in shown.stdout and "every effect once" not in shown.stdout
+
+
+def test_what_was_counted_is_said_as_it_was_counted(bench_of):
+    argue = exercise(stage(3), "argue")
+    assert check_answer(bench_of(argue), argue.solution).counts == (
+        "two-ticks: 0 of 72, tick-and-button: 0 of 34, no-section: 72 of 72")
+
+
 def test_a_room_of_students_on_one_server_gets_the_right_results(server, student, tmp_path):
     right = exercise(stage(1), "twice")
     for number in range(STUDENTS):

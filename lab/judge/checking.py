@@ -38,7 +38,7 @@ from lab.judge.scenarios import READ_COMMITTED, scenarios
 from lab.judge.stage import Stage
 from lab.judge.verdict import Verdict
 
-__all__ = ["Case", "Check", "check_answer", "parts_of"]
+__all__ = ["Case", "Check", "check_answer", "parts_of", "try_case"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ class Case:
         schedule: the failing schedule.
         history: of the failing run.
         verdict: on the failing run.
+        breaking: how many of the schedules break the stage, where the student had to count.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Case:
     schedule: Schedule | None = None
     history: History | None = None
     verdict: Verdict | None = None
+    breaking: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,11 +90,13 @@ class Check:
 
     @property
     def counts(self) -> str:
-        """What was tried: "0 of 72 schedules, 10 scenarios"."""
+        """What was tried: "0 of 72 schedules break it, 10 scenarios"; or counted, a case each."""
+        if self.exercise.data["kind"] == "count":
+            return ", ".join(f"{c.name}: {c.breaking:,} of {c.tried:,}" for c in self.cases)
         kinds = {case["name"]: case for case in self.exercise.data["cases"]}
         orders = sum(c.tried for c in self.cases if "explore" in kinds.get(c.name, ()))
         others = sum(c.tried for c in self.cases if "explore" not in kinds.get(c.name, ()))
-        said = [f"0 of {orders:,} schedules"] if orders else []
+        said = [f"0 of {orders:,} schedules break it"] if orders else []
         return ", ".join(said + ([f"{others} scenario" + "s" * (others != 1)] if others else []))
 
 
@@ -116,11 +120,12 @@ def check_answer(bench: Bench, answer: Path,
     while len(cases) < len(exercise.data["cases"]) and all(case.passed for case in cases):
         wanted = exercise.data["cases"][len(cases)]
         on_case(wanted["title"])
-        cases.append(_try(bench, wanted, text))
+        cases.append(try_case(bench, wanted, text))
     return Check(exercise, tuple(cases), time.monotonic() - began)
 
 
-def _try(bench: Bench, wanted: Mapping[str, Any], text: str) -> Case:
+def try_case(bench: Bench, wanted: Mapping[str, Any], text: str) -> Case:
+    """Try one case on the answer that the bench has taken; `text` is what stands in it."""
     try:
         if "answer" in wanted:
             return _count(bench, wanted, text)
@@ -212,7 +217,8 @@ def _count(bench: Bench, wanted: Mapping[str, Any], text: str) -> Case:
                 "found another number.")
     elif few != found.breaking:
         said = f"You wrote that {few:,} of them break it. The explorer, which ran all, disagrees."
-    return Case(wanted["name"], wanted["title"], not said, found.total, said)
+    return Case(wanted["name"], wanted["title"], not said, found.total, said,
+                breaking=found.breaking)
 
 
 def _against_rules(planned: Schedule, wanted: Mapping[str, Any]) -> str:

@@ -19,7 +19,6 @@ __all__ = ["explain", "in_words"]
 
 NOTES = {
     "23505": "A rival is an ordinary thing here; to the program it came as a crash.",
-    "25P02": "A statement before it had failed, and until ROLLBACK Postgres refuses all others.",
     "40001": "Its snapshot is older than what the other one committed.",
     "42P01": "Leave the tables as they are.",
     "EOFError": "Nobody sits at the keyboard of a replica, so input() gets no answer.",
@@ -28,6 +27,7 @@ NOTES = {
     "RecursionError": "The function calls itself without an end.",
 }
 
+ABORTED = "25P02"  # in_failed_sql_transaction
 RACED = ("lost", "negative", "given away")  # outcomes of a number that two runs changed
 
 
@@ -83,13 +83,17 @@ def _error(runs: Sequence[Run]) -> str:
         if end.kind != "end" or not end.failed or faults:
             continue
         _, name, *words = end.outcome.split(" ")
-        failed = next((e for e in run.events if e.failed and e.kind != "end"), None)
+        failures = [e for e in run.events if e.failed and e.kind != "end"]
+        failed = next((e for e in failures if name in e.outcome), None)
         at = f", from its {_at(failed)}" if failed else ""
         line = f" at {end.detail['line']}" if end.detail.get("line") else ""
         message = " ".join(words).rstrip(".")
-        early = _too_early(runs, run, failed) if failed else ""
+        why = _too_early(runs, run, failed) if failed else ""
+        if name == ABORTED:
+            why = (f"Its {_at(failures[0])} had failed before with {_code(failures[0])}, and until "
+                   "ROLLBACK Postgres refuses all that follows.")
         return (f"{run.letter}'s run ended in an error{line}{at}: {name}"
-                f"{', ' + message if message else ''}. {early or NOTES.get(name, '')}").strip()
+                f"{', ' + message if message else ''}. {why or NOTES.get(name, '')}").strip()
     return ""
 
 
@@ -212,6 +216,10 @@ def _fate(run: Run) -> str:
 def _how(event: Event) -> str:
     what = {"kill": "killed", "cut": "its connection was cut", "rollback": "ROLLBACK"}
     return f"{what.get(event.kind, event.label)}, move {event.move + 1}"
+
+
+def _code(event: Event) -> str:
+    return event.outcome.split(" ")[1]
 
 
 def _at(event: Event, who: bool = False) -> str:

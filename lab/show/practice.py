@@ -20,11 +20,10 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.engine.postgres import server
-from lab.engine.schedule import Schedule
 from lab.errors import LabError
 from lab.judge.bench import bench
-from lab.judge.checking import Case, Check, check_answer, parts_of
-from lab.judge.exercise import Exercise, exercise, exercises, moves_of
+from lab.judge.checking import Case, Check, check_answer, parts_of, try_case
+from lab.judge.exercise import Exercise, exercise, exercises
 from lab.judge.stage import stage, stages
 from lab.show import diary, tables, terminal
 
@@ -86,18 +85,8 @@ def tell(console: Console, result: Check) -> None:
 
 def _tell_failure(console: Console, found: Exercise, case: Case) -> None:
     console.print()
-    console.print(Panel(Text(case.said), box=box.HEAVY, border_style="red", padding=(0, 1)))
+    _show(console, found, case)
     if case.history is not None:
-        from lab.show import picture, timeline
-
-        console.print(Text(f"Schedule: {case.schedule}", "bold"), soft_wrap=True)
-        console.print(terminal.transcript(case.history))
-        wrong = None if case.verdict.ok else case.verdict  # an error may leave every effect right
-        if wrong:
-            console.print(tables.verdict(wrong, case.history))
-        drawn = timeline.timeline(case.history, f"{found.place}: {case.title}", wrong)
-        path, _ = picture.save(drawn, f"my-{found.stage.number:02d}-{found.name}")
-        console.print(f"Picture: {path}", highlight=False, soft_wrap=True)
         again = f'make replay-{found.stage.number} MY={found.name} CASE={case.name}'
         if found.data["kind"] != "schedule":
             again += f' SCHEDULE="{case.schedule}"'
@@ -105,44 +94,66 @@ def _tell_failure(console: Console, found: Exercise, case: Case) -> None:
     console.print(f"Stuck? {_command('hint', found)}", highlight=False)
 
 
-def replay(args: argparse.Namespace) -> int:
-    """Run one schedule on a student's file, with the parts of a case of the exercise."""
+def _show(console: Console, found: Exercise, case: Case) -> None:
+    """A case that did not come out as it must: why, and its run, move by move and as a picture."""
     from lab.show import picture, timeline
 
-    console, found = terminal.screen(), exercise(stage(args.stage), args.my)
-    case = dict(found.case(args.case)) if args.case else {}
-    text = " ".join(args.schedule).strip()
-    with server() as used, bench(found, used) as place:
-        if found.data["kind"] == "schedule" and not text:
-            planned = moves_of(_mine(found).read_text(encoding="utf-8"))
-        elif text:
-            planned = Schedule.parse(text)
-        else:
-            raise LabError("There is no schedule to run.", 'Add SCHEDULE="A..commit B.. A..".')
-        place.put(_mine(found))
-        case.pop("standing", None)  # the schedule has them
-        history, verdict = place.play(parts_of(case, place.stage), planned)
-    console.print(terminal.transcript(history))
-    console.print(tables.verdict(verdict, history))
-    drawn = timeline.timeline(history, f"{found.place}: {planned}", verdict)
-    path, _ = picture.save(drawn, f"my-{found.stage.number:02d}-replay")
+    console.print(Panel(Text(case.said), box=box.HEAVY, border_style="red", padding=(0, 1)))
+    if case.history is None:
+        return
+    console.print(Text(f"Schedule: {case.schedule}", "bold"), soft_wrap=True)
+    console.print(terminal.transcript(case.history))
+    wrong = None if case.verdict.ok else case.verdict  # an error may leave every effect right
+    if wrong:
+        console.print(tables.verdict(wrong, case.history))
+    drawn = timeline.timeline(case.history, f"{found.place}: {case.title}", wrong)
+    path, _ = picture.save(drawn, f"my-{found.stage.number:02d}-{found.name}")
     console.print(f"Picture: {path}", highlight=False, soft_wrap=True)
+
+
+def replay(args: argparse.Namespace) -> int:
+    """Run one schedule on a student's file, with the parts of a case of the exercise."""
+    console, found = terminal.screen(), exercise(stage(args.stage), args.my)
+    text, written = " ".join(args.schedule).strip(), found.data["kind"] == "schedule"
+    if not (text or written):
+        raise LabError("There is no schedule to run.", 'Add SCHEDULE="A..commit B.. A..".')
+    case = {"name": "replay", "title": text}
+    if args.case or written:
+        case = parts_of(found.case(args.case or found.data["cases"][0]["name"]), found.stage)
+    # What the schedule takes the place of; the one that a check printed has what is standing.
+    gone = {"scenario", "kills", "explore", *(["standing"] if "explore" in case else [])}
+    case = {key: value for key, value in case.items() if key not in gone}
+    if text:
+        case["schedule"] = text
+    with server() as used, bench(found, used) as place:
+        tried = try_case(place, case, place.put(_mine(found)))
+    if tried.passed:
+        console.print(terminal.transcript(tried.history))
+        console.print(tables.verdict(tried.verdict, tried.history))
+        console.print("✓ This is what it has to come to.", style="green")
+    else:
+        _show(console, found, tried)
     return 0
 
 
 def hint(args: argparse.Namespace) -> int:
-    """Give the next hint; after the last one, all of them again."""
-    console = terminal.screen()
-    found = _first_open(args)
-    hints = found.hints(_spanish())
-    given = min(diary.kept(found).get("hints", 0) + 1, len(hints))
-    for number, text in enumerate(hints[:given], 1):
-        console.print(Panel(Markdown(text), title=f"{found.name}: hint {number} of {len(hints)}",
-                            title_align="left", border_style="" if number == given else "dim"))
-    if given == len(hints):
-        console.print("That was the last one. Say aloud what it asks, then look at the failing "
+    """Give the next hint; once there is none left, all of them again."""
+    console, known = terminal.screen(), _chosen(args)
+    found = next((one for one in known if not diary.kept(one).get("passed")), known[0])
+    hints, before = found.hints(_spanish()), diary.kept(found).get("hints", 0)
+    numbers = [before + 1] if before < len(hints) else range(1, len(hints) + 1)
+    for number in numbers:
+        console.print(Panel(Markdown(hints[number - 1]), title_align="left",
+                            title=f"{found.place}: hint {number} of {len(hints)}"))
+    if numbers[-1] < len(hints):
+        console.print(f"One that says more: {_command('hint', found)}", highlight=False)
+    else:
+        console.print("There is none after this. Say aloud what it asks, then look at the failing "
                       "schedule again.")
-    diary.remember(found, hints=given)
+    for other in known:
+        if other is not found:
+            console.print(f"For {other.name}: {_command('hint', other)}", highlight=False)
+    diary.remember(found, hints=numbers[-1])
     return 0
 
 
@@ -200,11 +211,6 @@ def _chosen(args: argparse.Namespace) -> list[Exercise]:
     if not known:
         raise LabError(f"Stage {found.number} has no exercise.", "See: make progress")
     return known
-
-
-def _first_open(args: argparse.Namespace) -> Exercise:
-    known = _chosen(args)
-    return next((one for one in known if not diary.kept(one).get("passed")), known[0])
 
 
 def _mine(found: Exercise) -> Path:
