@@ -1,7 +1,7 @@
 """Writes template.json, what CloudFormation is given: python app.py  (or: make synth)
 
-Needs the extra `cdk` and Node, and no network, no AWS account, no Docker. The template is the same on
-every machine: sorted, without assets, account, region or version of the tools.
+Needs the extra `cdk` and Node, and no network, no AWS account, no Docker. The template is the same
+on every machine: sorted, without assets, account, region or version of the tools.
 """
 
 import json

@@ -1,7 +1,7 @@
 """When the jobs run, and who hears of it when one does not. The scheduler's part of the stack.
 
-**Stops:** a replica from deciding when; a late start from taking the slot of the next week (--now).
-**Lets through:** a second delivery (the claim stops it), and a task that ECS accepted and never ran.
+**Stops:** a replica that decides when; a late start from taking the next week's slot (--now).
+**Lets through:** a second delivery, which the claim stops; a task that was accepted and never ran.
 """
 
 from aws_cdk import CfnParameter, Duration, Stack

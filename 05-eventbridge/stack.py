@@ -1,8 +1,8 @@
 """The service and its database on AWS: where things run. When they run is in schedules.py.
 
-Three replicas of the worker, one task definition for the jobs, one Postgres. The image is named by a
-parameter instead of being built here, so that a synth needs no Docker and no hash of a file gets into
-the template.
+Three replicas of the worker, one task definition for the jobs, one Postgres. The image is named by
+a parameter instead of being built here, so that a synth needs no Docker and no hash of a file gets
+into the template.
 """
 
 from aws_cdk import CfnParameter, Duration, Stack

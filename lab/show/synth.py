@@ -17,11 +17,11 @@ __all__ = ["missing", "run"]
 
 
 def missing() -> LabError | None:
-    """What a synth needs and this machine does not have, and where to get it; None if all is here."""
+    """What a synth needs and is not here, and where to get it; None if all is here."""
     if not shutil.which("node"):
         return LabError(
             "A synth needs Node (node on the PATH): the CDK's Python packages talk to it.",
-            "Install Node 22 or newer, then: make synth. The committed template.json needs neither.",
+            "Install Node 22 or newer, then: make synth. To read template.json needs nothing.",
         )
     if not find_spec("aws_cdk"):
         return LabError(
