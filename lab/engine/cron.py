@@ -1,8 +1,9 @@
 """When a cron expression of EventBridge Scheduler fires, in its own time zone.
 
-cron(minutes hours day-of-month month day-of-week year), as "Schedule types on EventBridge Scheduler"
-of its user guide has it: `*`, `?`, lists, ranges, steps, names, L and #. What else there is (W, rate,
-at) is refused, not guessed. A time that daylight saving skips is skipped; one that comes twice, once.
+cron(minutes hours day-of-month month day-of-week year), as its user guide has it in "Schedule types
+on EventBridge Scheduler": `*`, `?`, lists, ranges, steps, names, L and #. What else there is (W,
+rate, at) is refused, not guessed. A time that daylight saving skips is skipped; one that comes
+twice counts once.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from lab.errors import LabError
 __all__ = ["Cron"]
 
 MONTHS = {name: n for n, name in enumerate(
-    "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split(), 1)}
-DAYS = {name: n for n, name in enumerate("SUN MON TUE WED THU FRI SAT".split(), 1)}
+    ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"], 1)}
+DAYS = {name: n for n, name in enumerate(["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"], 1)}
+LAST_OR_ANY = {"L": "L", "?": None}
 _DAY_OF_WEEK = re.compile(r"(?P<day>\w+?)(?:(?P<last>L)|#(?P<nth>[1-5]))$")
 FORM = ("Write it as cron(0 18 ? * FRI *): minutes, hours, day of month, month, day of week, year, "
         "with ? for one of the two days.")
@@ -71,7 +73,7 @@ class Cron:
             return cls(
                 text, ZoneInfo(zone), _values(minutes, 0, 59), _values(hours, 0, 23),
                 _values(month, 1, 12, MONTHS), _values(year, 1970, 2199),
-                None if month_day == "?" else "L" if month_day == "L" else _values(month_day, 1, 31),
+                LAST_OR_ANY[month_day] if month_day in LAST_OR_ANY else _values(month_day, 1, 31),
                 None if week_day == "?" else _values(nth["day"] if nth else week_day, 1, 7, DAYS),
                 None if not nth else -1 if nth["last"] else int(nth["nth"]))
         except ValueError as error:

@@ -1,12 +1,13 @@
-"""EventBridge Scheduler, stood in for: it reads a CloudFormation template and says what is called when.
+"""EventBridge Scheduler, stood in for: reads a CloudFormation template, says what is called when.
 
 From the template's AWS::Scheduler::Schedule: the expression and its zone, the flexible window, the
 command of the container that ecs:RunTask starts, the retry policy, whether there are dead letters.
 What it does not know it refuses. Nothing here waits: the world's times are computed.
 
 Simpler than the real one: it fires on the second (AWS: within the minute), at the end of a flexible
-window (AWS: somewhere in it), and waits 1, 2, 4 … minutes between two calls, at most an hour (AWS does
-not say how long). A call fails when it is told to; roles, network and capacity are not looked at.
+window (AWS: somewhere in it), and waits 1, 2, 4 … minutes between two calls, at most an hour (AWS
+does not say how long). A call fails when it is told to; roles, network and capacity are not looked
+at.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class Schedule:
                        f"It is {self.cron.text}, {self.cron.zone.key}.")
 
     def command_at(self, firing: datetime) -> list[str]:
-        """The command that is started for a firing, late or not: the time in it is the planned one."""
+        """The command that is started for a firing; the time in it is the planned one, also late."""
         planned = f"{firing.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
         return [word.replace(SCHEDULED_TIME, planned) for word in self.command]
 
@@ -128,7 +129,7 @@ def schedules(template: Path) -> list[Schedule]:
 
 
 def watchers(template: Path) -> dict[str, str]:
-    """Who would tell a person: "exit" (a task's exit code) and "dead letter" -> logical id, no hash."""
+    """Who tells a person: "exit" (a task's exit code) and "dead letter" -> name in the template."""
     found = {}
     for name, fields in _resources(template, "AWS::Events::Rule"):
         if "exitCode" in json.dumps(fields.get("EventPattern", {})):

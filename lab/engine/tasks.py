@@ -1,6 +1,6 @@
-"""Containers, stood in for: their commands as operating-system processes, ended before we go on.
+"""Containers, stood in for: their commands as operating-system processes, run to their end.
 
-A command is run in the stage's folder, as the container's image would run it in its own. It starts at
+A command runs in the stage's folder, as the container's image would run it in its own. It starts at
 once (ECS: half a minute later), with its clock at the world's time of the start.
 """
 

@@ -20,7 +20,18 @@ from lab.engine.schedule import Schedule
 from lab.judge.scenarios import Scenario, Theatre, scenarios, theatre
 from lab.judge.stage import Stage, stage, stages
 from lab.judge.verdict import Verdict, judge, read
-from lab.show import counting, distribution, load, peers, phone, rush, sweep, tables, terminal
+from lab.show import (
+    counting,
+    distribution,
+    load,
+    peers,
+    phone,
+    rush,
+    scheduler,
+    sweep,
+    tables,
+    terminal,
+)
 
 __all__ = ["Told", "run"]
 
@@ -134,6 +145,7 @@ TELLERS: dict[str, Callable[[Told, Mapping[str, Any]], bool]] = {
     "load": load.tell_load,
     "peers": peers.tell_peers,
     "distribution": distribution.tell_distribution,
+    **scheduler.TELLERS,
 }
 
 
