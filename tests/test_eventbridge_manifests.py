@@ -1,0 +1,262 @@
+"""The other files that stage 05 is run with: the image, the compose file, the CronJob, owners.md.
+
+Where Docker is missing they are held against their schemas, and the image is rehearsed: what the
+Dockerfile copies runs in a folder of its own, with no other packages than those it installs.
+"""
+
+import copy
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from lab import folders
+
+HERE = folders.stage(5)
+SCHEMAS = folders.ROOT / "tests" / "schemas"
+FRIDAY = datetime.fromisoformat("2026-06-05T18:00:00-06:00")
+NO_SHELL = pytest.mark.skipif(os.name == "nt", reason="needs a Unix shell")
+
+
+def loaded(name):
+    return yaml.safe_load((HERE / name).read_text("utf-8"))
+
+
+def complaints(schema, document):
+    """What a schema says against a document."""
+    known = json.loads((SCHEMAS / schema).read_text("utf-8"))
+    return [error.message
+            for error in jsonschema.Draft201909Validator(known).iter_errors(document)]
+
+
+def spoilt(document, path, value):
+    """A copy in which the value at a path is another one; None takes it away."""
+    changed = copy.deepcopy(document)
+    *way, last = path
+    place = changed
+    for key in way:
+        place = place[key]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return changed
+
+
+# compose.yaml
+
+
+def test_the_compose_file_is_one():
+    assert complaints("compose.json", loaded("compose.yaml")) == []
+
+
+@pytest.mark.parametrize(("path", "value"), [
+    (("services", "worker", "deploy", "replicas"), "three"),
+    (("services", "worker", "deploi"), {"replicas": 3}),
+    (("services", "postgres", "healthcheck", "tests"), ["CMD", "true"]),
+    (("services", "worker", "depends_on", "schema", "condition"), "service_done"),
+])
+def test_a_mistake_in_the_compose_file_is_seen(path, value):
+    assert complaints("compose.json", spoilt(loaded("compose.yaml"), path, value))
+
+
+def test_docker_compose_takes_the_compose_file(tmp_path):
+    asked = shutil.which("docker") and subprocess.run(
+        ["docker", "compose", "version"], capture_output=True, check=False).returncode == 0
+    if not asked:
+        pytest.skip("docker compose is not on this machine; compose.yaml was held against its "
+                    "schema only")
+    folder = Path(shutil.copytree(HERE, tmp_path / "05"))
+    (folder / "password.txt").write_text("sesame", "utf-8")
+    done = subprocess.run(["docker", "compose", "config"], cwd=folder, capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "sesame" not in done.stdout
+
+
+def test_the_tables_are_made_once_and_three_replicas_start_after_that():
+    services = loaded("compose.yaml")["services"]
+    assert services["worker"]["deploy"]["replicas"] == 3
+    assert services["worker"]["depends_on"]["schema"] == {
+        "condition": "service_completed_successfully"}
+    assert services["schema"]["depends_on"]["postgres"] == {"condition": "service_healthy"}
+    assert "restart" not in services["schema"] and "healthcheck" in services["postgres"]
+
+
+def test_the_compose_file_publishes_on_this_machine_only_and_names_no_password():
+    services = loaded("compose.yaml")["services"]
+    ports = [port for service in services.values() for port in service.get("ports", [])]
+    assert ports == ["127.0.0.1:5433:5432"]
+    for service in services.values():
+        assert [name for name in service["environment"] if "PASSWORD" in name] in (
+            [], ["POSTGRES_PASSWORD_FILE"])
+        assert not re.search(r"//\w+:", service["environment"].get("DATABASE_URL", ""))
+        assert ":latest" not in service["image"]
+    ignored = (folders.ROOT / ".gitignore").read_text("utf-8").splitlines()
+    assert "/05-eventbridge/password.txt" in ignored
+
+
+@NO_SHELL
+def test_the_replicas_get_the_password_from_the_file_and_run_the_command_as_it_stands(tmp_path):
+    (tmp_path / "password").write_text("se sa'me", "utf-8")
+    shell = [part.replace("$$", "$").replace("/run/secrets/password", str(tmp_path / "password"))
+             for part in loaded("compose.yaml")["services"]["worker"]["entrypoint"]]
+    shown = subprocess.run([*shell, "printenv", "PGPASSWORD"], capture_output=True, text=True)
+    assert shown.stdout == "se sa'me\n"
+
+
+# Dockerfile
+
+
+def dockerfile():
+    """The instructions of the Dockerfile, as (word, rest), with continued lines joined."""
+    joined = re.sub(r"\\\n", "", (HERE / "Dockerfile").read_text("utf-8"))
+    lines = [line for line in joined.splitlines() if line and not line.startswith("#")]
+    return [tuple(line.split(" ", 1)) for line in lines]
+
+
+def installed_by_the_image():
+    """The packages that the RUN line takes out of requirements.lock, with what it wrote of each."""
+    (run,) = [rest for word, rest in dockerfile() if word == "RUN"]
+    program = re.search(r"awk '(.*?)'", run)[1]
+    lock = (folders.ROOT / "requirements.lock").read_text("utf-8")
+    done = subprocess.run(["awk", program], input=lock, capture_output=True, text=True, check=True)
+    blocks = re.split(r"\n(?=[a-z])", done.stdout.strip())
+    return {block.split("==")[0]: block for block in blocks}
+
+
+@pytest.mark.skipif(not shutil.which("awk"), reason="needs awk")
+def test_the_image_installs_what_the_service_needs_with_hashes_and_no_more():
+    installed = installed_by_the_image()
+    assert all("--hash=sha256:" in block for block in installed.values())
+    assert set(installed) == {  # that they are enough, the rehearsal below shows
+        "greenlet", "psycopg", "psycopg-binary", "sqlalchemy", "typing-extensions", "tzdata"}
+
+
+def test_the_image_does_not_run_as_root_and_is_pinned():
+    words = dict(dockerfile())
+    assert words["USER"].isdigit() and int(words["USER"]) > 0  # Kubernetes checks only numbers
+    assert re.fullmatch(r"python:3\.\d+-slim", words["FROM"])
+    assert json.loads(words["CMD"]) == ["python", "worker.py"]
+
+
+@pytest.fixture
+def image(tmp_path):
+    """Runs a command on what the Dockerfile copies, with the packages that it installs."""
+    if os.name == "nt" or not shutil.which("awk"):
+        pytest.skip("the image is rehearsed with a Unix shell and awk")
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for name in installed_by_the_image():
+        for file in {Path(f).parts[0] for f in metadata.files(name)} - {"..", "__pycache__"}:
+            (packages / file).symlink_to(metadata.distribution(name).locate_file(file))
+    root, work = tmp_path / "app", tmp_path / "app" / "05-eventbridge"
+    for word, rest in dockerfile():
+        if word == "COPY" and "requirements.lock" not in rest:
+            *sources, target = rest.split()
+            there = root / target[5:] if target.startswith("/app/") else work / target
+            for source in [found for pattern in sources for found in folders.ROOT.glob(pattern)]:
+                if source.is_dir():
+                    shutil.copytree(source, there)
+                else:
+                    there.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(source, there)
+
+    def run(*command, url):
+        done = subprocess.run(
+            [sys.executable, "-S", *command], cwd=work, capture_output=True, text=True, check=False,
+            env={"PYTHONPATH": f"{packages}:{root}", "DATABASE_URL": url, "PATH": ""})
+        return done.returncode, done.stdout + done.stderr
+
+    return run
+
+
+def test_what_the_image_holds_is_enough_to_make_the_tables_and_close_a_week(image, server):
+    with server.database([], "05") as database:
+        assert image("load_schema.py", url=database.url) == (0, "tables made\n")
+        assert image("load_schema.py", url=database.url) == (0, "the tables are there already\n")
+        close = ["-m", "jobs", "leaderboard_close", "--now", FRIDAY.isoformat()]
+        code, said = image(*close, url=database.url)
+        assert code == 0 and said.startswith("leaderboard closed")
+        assert "already claimed" in image(*close, url=database.url)[1]
+        assert image("-c", "import worker", url=database.url) == (0, "")
+
+
+# cronjob.yaml
+
+SPEC = ("spec", "jobTemplate", "spec", "template", "spec")
+CONTAINER = (*SPEC, "containers", 0)
+
+
+def container():
+    found = loaded("cronjob.yaml")
+    for key in CONTAINER:
+        found = found[key]
+    return found
+
+
+def test_the_cronjob_is_one():
+    assert complaints("cronjob.json", loaded("cronjob.yaml")) == []
+
+
+@pytest.mark.parametrize(("path", "value"), [
+    (("spec", "timezone"), "America/Mexico_City"),
+    (("spec", "concurrencyPolicy"), "Forbidden"),
+    (("spec", "startingDeadlineSeconds"), "3600"),
+    (("spec", "schedule"), None),
+    (("apiVersion",), "batch/v1beta1"),
+    ((*SPEC, "restartPolicy"), "never"),
+    ((*CONTAINER, "command"), "python -m jobs"),
+    ((*CONTAINER, "env", 0, "value"), 5),
+    ((*CONTAINER, "env", 0, "valueFrom", "fieldRef", "field"), "metadata.name"),
+])
+def test_a_mistake_in_the_cronjob_is_seen(path, value):
+    assert complaints("cronjob.json", spoilt(loaded("cronjob.yaml"), path, value))
+
+
+def test_the_cronjob_has_the_hour_and_the_zone_of_the_template():
+    template = json.loads((HERE / "template.json").read_text("utf-8"))
+    schedule, = [r["Properties"] for r in template["Resources"].values()
+                 if r["Type"] == "AWS::Scheduler::Schedule"
+                 and "leaderboard_close" in json.dumps(r["Properties"]["Target"]["Input"])]
+    spec = loaded("cronjob.yaml")["spec"]
+    assert spec["timeZone"] == schedule["ScheduleExpressionTimezone"]
+    assert (spec["schedule"], schedule["ScheduleExpression"]) == (
+        "0 18 * * 5", "cron(0 18 ? * FRI *)")
+    assert spec["concurrencyPolicy"] == "Forbid" and spec["startingDeadlineSeconds"] == 3600
+
+
+def started_by_the_cronjob(tmp_path, job):
+    """(exit code, arguments of python or None, what was said) for a Job of this name."""
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n', "utf-8")
+    python.chmod(0o755)
+    done = subprocess.run(
+        container()["command"], capture_output=True, text=True, check=False,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "JOB": job, "TZ": "Asia/Tokyo"})
+    return done.returncode, done.stdout.split(), done.stderr
+
+
+@NO_SHELL
+def test_a_late_start_on_kubernetes_is_told_the_time_it_was_planned_for(tmp_path):
+    if "GNU" not in subprocess.run(["date", "--version"], capture_output=True, text=True).stdout:
+        pytest.skip("date is not that of the image (GNU)")
+    job = f"leaderboard-close-{int(FRIDAY.timestamp()) // 60}"
+    assert started_by_the_cronjob(tmp_path, job) == (
+        0, ["-m", "jobs", "leaderboard_close", "--now", "2026-06-06T00:00:00Z"], "")
+
+
+@NO_SHELL
+@pytest.mark.parametrize("job", ["leaderboard-close-by-hand", "manual-1", "", "leaderboard-close-"])
+def test_a_job_named_after_no_time_is_refused(tmp_path, job):
+    code, arguments, said = started_by_the_cronjob(tmp_path, job)
+    assert (code, arguments) == (2, []) and "named after no time" in said
