@@ -268,6 +268,29 @@ def test_everything_is_reached_by_key_and_named_for_a_screen_reader(page):
     assert page.driver.switch_to.active_element == focused, "the focus stays where it was"
 
 
+SAID = {  # a schedule that cannot be played: what the page says of it in Spanish
+    "A.. A": "A no puede dar un paso: está terminada. Ninguna réplica puede dar un paso ahora.",
+    "A A.kill A": "A no puede dar un paso: está muerta.",
+    "A..nowhere": "A nunca llegó a “nowhere”: su corrida terminó. Sus sentencias fueron: ",
+    "@25:99 A": "“@25:99” no es una hora. Escribe @18:01 o @2026-05-30T18:00.",
+    "A?": "“A?” no es un movimiento de una secuencia. Escribe A, A*3, ",
+    "+rain A": "No hay condición “rain”. Las que hay: ",
+    "D E F G": "“ABCDEFG” no son las letras de una a 6 réplicas. Llámalas A, B, C, …",
+}
+
+
+def test_what_cannot_be_done_is_said_in_spanish_as_well(page):
+    page.stage(0, 3)
+    page.driver.find_element("id", "language").click()
+    try:
+        for schedule, said in SAID.items():
+            play(page, schedule)
+            assert page.text("#problem").startswith(said), schedule
+        assert "tres ciclos se traslapan" in page.text("#scenario")
+    finally:
+        page.driver.find_element("id", "language").click()
+
+
 def test_it_speaks_spanish_and_fits_on_a_phone(page):
     page.stage(0, 3)
     page.driver.find_element("id", "language").click()

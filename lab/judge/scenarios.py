@@ -40,6 +40,7 @@ class Scenario:
     roles: Mapping[str, str] | None = None
     isolation: str = READ_COMMITTED
     error: str = ""
+    es: str = ""
 
     @property
     def letters(self) -> list[str]:

@@ -34,12 +34,14 @@ class EffectSpec:
         title: what people read.
         sql: gives rows (subject, times, expected) or (subject, times, expected, outcome).
         witness: label of the statement or request that brings the effect about.
+        es: the title in Spanish.
     """
 
     name: str
     title: str
     sql: str
     witness: str
+    es: str = ""
 
 
 class Row(NamedTuple):

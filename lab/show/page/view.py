@@ -34,7 +34,7 @@ def view(desk: Desk) -> dict[str, Any]:
     return {
         "stage": _stage(desk.stage),
         "programs": list(desk.stage.programs),
-        "scenarios": [{"name": s.name, "title": s.title}
+        "scenarios": [{"name": s.name, "title": s.title, "es": {"title": s.es}}
                       for s in scenarios(desk.stage).values()],
         "conditions": [*({} if desk.stage.data.get("world") == "own" else conditions()),
                        *stepper.named],
@@ -160,7 +160,8 @@ def _verdict(stage: Stage, verdict: Verdict | None, certain: bool) -> dict[str, 
     for e in verdict.effects:
         alike.setdefault((e.name, e.outcome, e.times, e.expected), []).append(e.subject)
     return {"certain": certain, "ok": verdict.ok, "unknown": verdict.unknown, "code": verdict.code,
-            "effects": [{"name": name, "title": stage.effects[name].title, "outcome": outcome,
+            "effects": [{"name": name, "title": stage.effects[name].title,
+                         "es": {"title": stage.effects[name].es}, "outcome": outcome,
                          "times": times, "expected": expected, "subjects": subjects}
                         for (name, outcome, times, expected), subjects in alike.items()]}
 

@@ -3,7 +3,8 @@ import { columns } from "./columns.js";
 import { $, h, set } from "./dom.js";
 import { note, phone, tables, tried, verdict } from "./panels.js";
 import { timeline } from "./timeline.js";
-import { speak, speaks, t } from "./words.js";
+import { said } from "./problems.js";
+import { speak, speaks, t, told } from "./words.js";
 
 let state = null;
 let stages = [];
@@ -46,14 +47,13 @@ function render() {
 function problem() {
   const { problem } = state;
   set($("#problem"), { hidden: !problem });
-  $("#problem").textContent = problem ? `${problem.what.split("\n")[0]} ${problem.remedy.split("\n")[0]}` : "";
+  $("#problem").textContent = problem ? `${said(problem.what)} ${said(problem.remedy)}` : "";
 }
 
 function story() {
-  const told = (stage, key) => (speaks() === "es" && stage.es[key]) || stage[key];
   options("#stage", stages.map((s) => [String(s.number), `${String(s.number).padStart(2, "0")} ${told(s, "title")}`]),
     String(state.stage.number));
-  options("#scenario", [["", t("scenario")], ...state.scenarios.map((s) => [s.name, `${s.name}: ${s.title}`])], "");
+  options("#scenario", [["", t("scenario")], ...state.scenarios.map((s) => [s.name, `${s.name}: ${told(s, "title")}`])], "");
   options("#world", [["", t("world")], ...state.conditions.map((name) => [name, `+${name}`])], "");
   set($("#world"), { hidden: !state.conditions.length });
   $("#many").value = String(state.letters.length);
@@ -75,12 +75,12 @@ function options(selector, pairs, value) {
 }
 
 function announce() {
-  const said = (state.said ?? []).slice(-4).map((event) => {
+  const lines = (state.said ?? []).slice(-4).map((event) => {
     const what = ["statement", "request"].includes(event.kind) ? event.label : t(`${event.kind}!`);
     const how = event.outcome === "waiting" ? t("waiting!", event.waits_for.join(", ")) : event.outcome;
     return `${event.letter} ${what} ${how}`.trim();
   });
-  if (said.length) $("#said").textContent = said.join(". ");
+  if (lines.length) $("#said").textContent = lines.join(". ");
 }
 
 // News from the server

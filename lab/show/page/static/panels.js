@@ -1,15 +1,13 @@
 // Beside the replicas: the verdict, the phone, the tables, and how much this room has tried.
 import { $, h, set } from "./dom.js";
-import { t } from "./words.js";
-
-const called = ({ name, title }) => (t(name) === name ? title : t(name));
+import { t, told } from "./words.js";
 
 export function verdict(state) {
   const { verdict } = state;
   const said = { bad: [], good: [] };
   for (const e of verdict?.effects ?? []) {
     const how = t(e.outcome, e.times, e.expected);
-    (e.outcome === "once" ? said.good : said.bad).push([called(e), how, e.subjects.join(", ")]);
+    (e.outcome === "once" ? said.good : said.bad).push([told(e, "title"), how, e.subjects.join(", ")]);
   }
   const certain = verdict?.certain;
   const kind = !verdict ? "open" : verdict.unknown ? "open" : !certain ? "open" : verdict.ok ? "good" : "bad";

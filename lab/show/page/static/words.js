@@ -25,8 +25,6 @@ const WORDS = {
     bad: "Certain", willWake: "Nobody has woken up yet.", unknownRun: "it cannot be judged",
     once: "once", duplicated: "{0}× instead of {1}×", missed: "missing", phantom: "phantom",
     lost: "lost", late: "late", early: "early", negative: "negative",
-    coins: "coins", notifications: "notifications", thread: "thread", push: "pushes",
-    shown: "shown by the receiver",
     triedOf: "This room has tried {0} of {1} schedules of these replicas; {2} broke it. Of all, {3} do.",
     tried: "This room has tried {0} schedules of these replicas; {1} broke it.",
     count: "Count them all", atLeast: "at least {0}", counting: "Running schedules: {0} so far …",
@@ -69,8 +67,6 @@ const WORDS = {
     bad: "Seguro", willWake: "Nadie ha despertado todavía.", unknownRun: "no se puede juzgar",
     once: "una vez", duplicated: "{0} veces en vez de {1}", missed: "falta", phantom: "fantasma",
     lost: "perdido", late: "tarde", early: "antes de tiempo", negative: "negativo",
-    coins: "coins", notifications: "notificaciones", thread: "hilo", push: "avisos",
-    shown: "mostrado por quien recibe",
     triedOf: "Este salón ha probado {0} de {1} secuencias de estas réplicas; {2} la rompieron. De todas, la rompen {3}.",
     tried: "Este salón ha probado {0} secuencias de estas réplicas; {1} la rompieron.",
     count: "Contarlas todas", atLeast: "al menos {0}", counting: "Corriendo secuencias: van {0} …",
@@ -105,3 +101,6 @@ export function t(key, ...values) {
   if (typeof text !== "string") return text;
   return text.replace(/\{(\d)\}/g, (_, n) => values[n]);
 }
+
+// What the server says of a thing: its text in the page's language, where it has one.
+export const told = (thing, key) => (language === "es" && thing.es?.[key]) || thing[key];
