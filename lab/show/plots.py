@@ -5,8 +5,9 @@ Each function returns a figure; `save` writes it as PNG and SVG.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
 from lab.show.picture import (
@@ -25,8 +26,8 @@ from lab.show.picture import (
 from lab.show.timeline import timeline
 from lab.show.words import natural, outcome_class
 
-__all__ = ["REPLICA_COLOURS", "STAGE_COLOURS", "Picture", "duplicates", "ladder", "save", "shares",
-           "timeline"]
+__all__ = ["REPLICA_COLOURS", "STAGE_COLOURS", "Picture", "draw_cell", "draw_key", "duplicates",
+           "ladder", "save", "shares", "timeline"]
 
 # Fill, hatch and name of each class of cell: told apart in black and white by the hatch.
 CELLS = {
@@ -95,23 +96,8 @@ def ladder(cells: Mapping[tuple[int, str], str], expected: Mapping[tuple[int, st
         axes = figure.add_axes((0.185, 0.115 + room - height, 0.79, height))
         used = set()
         for (stage, scenario), code in cells.items():
-            x, y = columns.index(scenario), rows.index(stage)
-            kind = outcome_class(code)
-            used.add(kind)
-            fill, hatch, _ = CELLS[kind]
-            axes.add_patch(Rectangle((x, y), 1, 1, fc=fill, ec="#8A8A8A", lw=0, hatch=hatch))
-            axes.add_patch(Rectangle((x, y), 1, 1, fc="none", ec="white", lw=4))
-            promised = expected.get((stage, scenario), code)
-            wrong = code != promised
-            size = 22 if len(code) <= 3 else 16
-            axes.text(x + 0.5, y + (0.4 if wrong else 0.5), code, ha="center", va="center",
-                      size=size, weight="bold" if kind != "none" else "normal",
-                      color=MUTED if kind == "none" else INK, bbox=_plate(hatch))
-            if wrong:
-                axes.add_patch(Rectangle((x + 0.05, y + 0.05), 0.9, 0.9, fc="none", ec=BAD, lw=6,
-                                         zorder=5))
-                axes.text(x + 0.5, y + 0.76, f"not {promised}", ha="center", va="center", size=14,
-                          color=BAD, bbox=_plate("x"))
+            used.add(draw_cell(axes, columns.index(scenario), rows.index(stage), code,
+                               expected.get((stage, scenario), code)))
         axes.set_xlim(0, len(columns))
         axes.set_ylim(len(rows), 0)
         axes.set_xticks([x + 0.5 for x in range(len(columns))], columns, weight="bold")
@@ -128,14 +114,40 @@ def ladder(cells: Mapping[tuple[int, str], str], expected: Mapping[tuple[int, st
         for x, column in enumerate(columns if named else ()):
             axes.text(x + 0.35, -0.12, drawable(titles.get(column, "")), rotation=52, size=15,
                       ha="left", va="bottom", rotation_mode="anchor")
-        keys = [Patch(fc=fill, hatch=hatch, ec="#8A8A8A", label=name)
-                for kind, (fill, hatch, name) in CELLS.items() if kind in used]
-        if any(code.startswith("E ") for code in cells.values()):
-            keys.append(Patch(fc="none", ec="none", label="E …: after an error"))
-        figure.legend(handles=keys, loc="lower center", ncols=len(keys), columnspacing=1.0,
-                      handlelength=1.6, handleheight=1.2)
+        draw_key(figure, used, errors=any(code.startswith("E ") for code in cells.values()))
         banner(figure, title)
     return figure
+
+
+def draw_cell(axes: Axes, x: float, y: float, code: str, promised: str = "") -> str:
+    """Draw a code into the cell whose corner is (x, y); answers its kind, for the key.
+
+    A code that is not the promised one is framed and told so.
+    """
+    kind = outcome_class(code)
+    fill, hatch, _ = CELLS[kind]
+    wrong = bool(promised) and code != promised
+    axes.add_patch(Rectangle((x, y), 1, 1, fc=fill, ec="#8A8A8A", lw=0, hatch=hatch))
+    axes.add_patch(Rectangle((x, y), 1, 1, fc="none", ec="white", lw=4))
+    axes.text(x + 0.5, y + (0.4 if wrong else 0.5), code, ha="center", va="center",
+              size=22 if len(code) <= 3 else 16, weight="bold" if kind != "none" else "normal",
+              color=MUTED if kind == "none" else INK, bbox=_plate(hatch))
+    if wrong:
+        axes.add_patch(Rectangle((x + 0.05, y + 0.05), 0.9, 0.9, fc="none", ec=BAD, lw=6,
+                                 zorder=5))
+        axes.text(x + 0.5, y + 0.76, f"not {promised}", ha="center", va="center", size=14,
+                  color=BAD, bbox=_plate("x"))
+    return kind
+
+
+def draw_key(figure: Picture, used: Collection[str], errors: bool = False) -> None:
+    """What the colours and hatches of the kinds of cells mean, below the picture."""
+    keys = [Patch(fc=fill, hatch=hatch, ec="#8A8A8A", label=name)
+            for kind, (fill, hatch, name) in CELLS.items() if kind in used]
+    if errors:
+        keys.append(Patch(fc="none", ec="none", label="E …: after an error"))
+    figure.legend(handles=keys, loc="lower center", ncols=len(keys), columnspacing=1.0,
+                  handlelength=1.6, handleheight=1.2)
 
 
 def _plate(hatch: str) -> dict | None:
