@@ -91,7 +91,7 @@ class Schedule:
                        f"It is {self.cron.text}, {self.cron.zone.key}.")
 
     def command_at(self, firing: datetime) -> list[str]:
-        """The command that is started for a firing; the time in it is the planned one, also late."""
+        """The command that is started for a firing; its time is the planned one, however late."""
         planned = f"{firing.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
         return [word.replace(SCHEDULED_TIME, planned) for word in self.command]
 
