@@ -116,7 +116,7 @@ def sweep(admin: psycopg.Connection, keep: Collection[str] = ()) -> list[str]:
                 swept.append(name)
             except errors.ObjectInUse:  # somebody has just connected
                 continue
-            except errors.QueryCanceled:
+            except (errors.QueryCanceled, errors.InternalError_):  # busy, or its disk is full
                 break
     return swept
 

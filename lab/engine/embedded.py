@@ -5,6 +5,9 @@ A user is a live connection, which Postgres itself forgets when a process is kil
 joins, leaves or stops the server holds `gate()`.
 """
 
+import errno
+import os
+import re
 import socket
 import subprocess
 import threading
@@ -78,9 +81,11 @@ def start() -> str:
             problem = _reason(error)
     if url := running():
         return url
+    full = os.strerror(errno.ENOSPC) in problem
     raise LabError(
         f"The embedded Postgres does not start: {problem}.",
-        "Run `make clean` and try again, or set DATABASE_URL to a server that is already running.",
+        ("Make room on that disk and try again" if full else "Run `make clean` and try again")
+        + ", or set DATABASE_URL to a server that is already running.",
     )
 
 
@@ -148,4 +153,5 @@ def _reason(error: Exception) -> str:
         with suppress(OSError):
             lines += Path(state.data, "server.log").read_text().splitlines()
     told = [line for line in lines if "FATAL" in line or "error" in line.lower()] or lines
-    return told[-1].strip().rstrip(".") if told else "it says nothing"
+    said = re.sub(r"^.*?(FATAL|PANIC|error): +", "", told[-1].strip()) if told else "it says nothing"
+    return said.rstrip(".")

@@ -120,8 +120,9 @@ class Server:
             finally:
                 database.close()
         finally:
-            # The server is gone, too busy, or its administrator is looking in: the next one sweeps.
-            with suppress(psycopg.OperationalError, errors.InsufficientPrivilege):
+            # The server is gone, busy or full, or its administrator is looking in: the next one
+            # sweeps.
+            with suppress(psycopg.Error):
                 databases.drop(self._admin, name)
 
     def _open(self, name: str, scripts: Sequence[Path]) -> Database:
@@ -191,7 +192,8 @@ def server() -> Iterator[Server]:
     and, if nobody else is connected either, stops the embedded server.
 
     Raises:
-        LabError: the server cannot be used; it says why, and what to do.
+        LabError: the server cannot be used, or has failed in the middle of the block; it says why,
+            and what to do.
     """
     kind = target.chosen()
     gate = embedded.gate if kind == "embedded" else nullcontext
@@ -209,8 +211,10 @@ def server() -> Iterator[Server]:
         used = Server(kind, url, admin)
         try:
             yield used
+        except (psycopg.OperationalError, errors.InternalError_) as error:
+            raise target.failed(error) from error
         finally:
-            with gate(), suppress(psycopg.OperationalError):  # it is gone; the next one sweeps
+            with gate(), suppress(psycopg.Error):  # it is gone, or full; the next one sweeps
                 if databases.leave(admin):
                     databases.sweep(admin, keep=used.templates if kind == "embedded" else ())
                     if kind == "embedded" and not databases.others(admin):

@@ -132,6 +132,18 @@ def admit(conn: psycopg.Connection) -> None:
         )
 
 
+def failed(error: psycopg.Error) -> LabError:
+    """Return what is told when a server that was in use has stopped, restarted or has no room."""
+    said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    if isinstance(error, psycopg.errors.DiskFull):
+        remedy = "Make room on the disk that holds the server's data, then try again."
+    elif isinstance(error, psycopg.errors.TooManyConnections):
+        remedy = "Let fewer commands run at once, or raise the server's max_connections."
+    else:
+        remedy = "Try again; `make doctor` says whether the server answers."
+    return LabError(f"Postgres failed in the middle of it: {said}.", remedy)
+
+
 def _refused(error: psycopg.OperationalError, where: str) -> LabError:
     # A refused connection is told in two lines, the second of which asks whether the server runs.
     lines = [line for line in str(error).strip().splitlines() if not line.startswith("\t")]
