@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from lab.engine import postgres
 from lab.errors import LabError
 from lab.judge.stage import stage
 
@@ -14,9 +15,11 @@ def run(args: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C, or play at random for `args.soak` seconds.
 
     Raises:
-        LabError: there is no such stage, or the packages for the page are not installed.
+        LabError: there is no such stage, no Postgres, or the packages for the page are missing.
     """
     stage(args.stage or 0)
+    with postgres.server():  # what is wrong with it is said here, not on the page
+        pass
     if args.soak:
         from lab.show.page import soak
 

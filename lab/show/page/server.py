@@ -21,6 +21,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
+from lab.errors import LabError
 from lab.show.page.desk import ORDERS
 from lab.show.page.guard import Guard
 from lab.show.page.room import Room
@@ -80,10 +81,23 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
+def _listener(port: int) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except (OSError, OverflowError) as error:
+        said = getattr(error, "strerror", None) or "a port is a number up to 65535"
+        raise LabError(f"The page cannot have port {port}: {said.split(' (')[0]}.",
+                       "Choose another --port, or leave it out: any free one is taken.") from None
+
+
 def serve(args: argparse.Namespace) -> int:
-    """Serve until Ctrl-C; then every process and the database are gone."""
+    """Serve until Ctrl-C; then every process and the database are gone.
+
+    Raises:
+        LabError: the port is taken, is not allowed, or is none.
+    """
     token = secrets.token_urlsafe(16)
-    with socket.create_server(("127.0.0.1", args.port)) as listener:
+    with _listener(args.port) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/{token}/"
         print(f"Be the scheduler: {url}\nCtrl-C ends it.", flush=True)
         if not args.no_browser:
