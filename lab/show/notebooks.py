@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 from lab import folders
+from lab.engine.postgres import server
 from lab.errors import LabError
 
 CELL_SECONDS = 120
@@ -184,7 +185,9 @@ def run(args: argparse.Namespace) -> int:
         )
     if os.name == "nt":  # the kernel's sockets need a loop with selectors
         asyncio.set_event_loop_policy(asyncio.WindowsSelectorEventLoopPolicy())
-    for path in chosen(args.names):
-        changed = refresh(path)
-        print(f"{path.name}: {'outputs saved' if changed else 'as it was'}", flush=True)
+    wanted = chosen(args.names)
+    with server():  # once for all of them; what is wrong with it is said before a cell runs
+        for path in wanted:
+            changed = refresh(path)
+            print(f"{path.name}: {'outputs saved' if changed else 'as it was'}", flush=True)
     return 0

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     """
     console = terminal.screen()
     failed = 0
-    with busy(os.cpu_count() or 2), server() as used:
+    with server() as used, busy(os.cpu_count() or 2):
         for stage in stages():
             kept = dict.fromkeys(scenarios(stage), 0)
             with theatre(stage, used) as scene, terminal.meter(
