@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from lab.engine.postgres import Database
 from lab.errors import LabError
 from lab.folders import ROOT
 
-__all__ = ["Crew", "Late", "NotRun"]
+__all__ = ["Crew", "Late", "NotRun", "Stopped"]
 
 LIMIT = 60.0  # real seconds for a process to start, on a busy machine
 INCIDENT = "2026-05-29T18:00:00-06:00"  # what the community's clock shows when the job runs
@@ -32,6 +33,10 @@ INCIDENT = "2026-05-29T18:00:00-06:00"  # what the community's clock shows when 
 
 class NotRun(Exception):
     """A library could not be started; the message is its reason."""
+
+
+class Stopped(Exception):
+    """The crew was told to stop before it was done."""
 
 
 class Late(Exception):
@@ -47,12 +52,15 @@ class Crew:
         slot: real time (aware) of the slot that is to come due.
         close_at: that time as the script reads it from CLOSE_AT.
         urls: name -> DATABASE_URL, for processes that go through a gate.
+        stop: once it is set, whatever waits here ends with Stopped.
 
     Use as a context manager: leaving it kills every process it started.
     """
 
     def __init__(self, database: Database, script: Path, slot: datetime, close_at: str,
-                 urls: Mapping[str, str] | None = None) -> None:
+                 urls: Mapping[str, str] | None = None,
+                 stop: threading.Event | None = None) -> None:
+        self.stop = stop or threading.Event()
         self.database, self.script, self.slot, self.close_at = database, script, slot, close_at
         self.urls = urls or {}
         self.processes: dict[str, subprocess.Popen] = {}
@@ -76,11 +84,10 @@ class Crew:
         Raises:
             NotRun: it ended in an error.
         """
-        try:
-            code = self._spawn("setup", "setup").wait(LIMIT)
-        except subprocess.TimeoutExpired:
-            raise NotRun(f"its set-up did not end within {LIMIT:.0f} s") from None
-        if code:
+        process = self._spawn("setup", "setup")
+        if not self.wait_for(lambda: process.poll() is not None, LIMIT):
+            raise NotRun(f"its set-up did not end within {LIMIT:.0f} s")
+        if process.returncode:
             raise NotRun(self._last_words("setup"))
 
     def start(self, *names: str) -> None:
@@ -101,7 +108,7 @@ class Crew:
                 raise NotRun(self._last_words(waiting[0]))
             if time.monotonic() > deadline:
                 raise NotRun(f"it was not ready within {LIMIT:.0f} s")
-            time.sleep(0.05)  # polls: another program
+            self.pause(0.05)
         if before and datetime.now(before.tzinfo) > before - timedelta(seconds=1):
             raise Late
 
@@ -140,12 +147,29 @@ class Crew:
             ORDER BY 1""", (table,))
         return [name for (name,) in rows if name in self.processes]
 
+    def busy(self) -> list[str]:
+        """The processes that are in a transaction and wait for nobody, in order of their names."""
+        rows = self.monitor.execute("""
+            SELECT DISTINCT application_name FROM pg_stat_activity
+            WHERE datname = current_database() AND xact_start IS NOT NULL
+            AND cardinality(pg_blocking_pids(pid)) = 0 ORDER BY 1""")
+        return [name for (name,) in rows if name in self.processes]
+
     def wait_for(self, holds: Callable[[], Any], limit: float) -> Any:
         """What `holds` gives once it is true, or when `limit` real seconds are over."""
         deadline = time.monotonic() + limit
         while not (value := holds()) and time.monotonic() < deadline:
-            time.sleep(0.05)  # polls: another program
+            self.pause(0.05)
         return value
+
+    def pause(self, seconds: float) -> None:
+        """Let so many real seconds pass: the libraries go by real time.
+
+        Raises:
+            Stopped: the crew was told to stop.
+        """
+        if self.stop.wait(seconds):
+            raise Stopped
 
     def _log(self, name: str) -> Path:
         return Path(self._folder.name) / f"{name}.log"

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from lab.engine.crew import Crew, Late, NotRun
+from lab.engine.crew import Crew, Late, NotRun, Stopped
 from lab.engine.history import History, label
 from lab.engine.link import Step
 from lab.engine.postgres import Server
@@ -37,7 +38,7 @@ LIMIT = 20.0  # real seconds for a job to begin
 LEADS = (10.0, 25.0, 50.0)  # real seconds from the start of the processes to the slot; more if late
 NAMES = ("A", "B", "C")
 SETUP = 5.0  # real seconds that a library's set-up may take before that
-AT_ONCE = 4  # cases under way at the same time: twelve processes
+AT_ONCE = 5  # cases under way at the same time: fifteen processes
 
 
 class Run:
@@ -56,7 +57,7 @@ class Run:
     def past_the_slot(self, seconds: float = 0.0) -> None:
         """Wait for the slot's time, and so many real seconds more."""
         left = (self.crew.slot - datetime.now(UTC)).total_seconds()
-        time.sleep(max(0.0, left) + seconds)  # polls: the libraries go by real time
+        self.crew.pause(max(0.0, left) + seconds)
 
     def until_at_work(self) -> str:
         """A process whose job has begun, once each that wants to has had time to begin it."""
@@ -77,7 +78,7 @@ def alive(run: Run) -> None:
     run.past_the_slot()
     paid = f"SELECT count(*) FROM {TABLE}"
     run.crew.wait_for(lambda: run.crew.monitor.execute(paid).fetchone()[0], LIMIT)
-    time.sleep(WATCH)  # polls: real time, which a library's clock is
+    run.crew.pause(WATCH)
 
 
 def killed(run: Run) -> None:
@@ -90,7 +91,7 @@ def killed(run: Run) -> None:
         hold.commit()
     run.crew.start(first)
     run.crew.ready()
-    time.sleep(WATCH)  # polls: real time, which a library's clock is
+    run.crew.pause(WATCH)
 
 
 def missed(run: Run) -> None:
@@ -100,7 +101,7 @@ def missed(run: Run) -> None:
     run.past_the_slot(3.0)
     run.crew.start(*NAMES)
     run.crew.ready()
-    time.sleep(WATCH)  # polls: real time, which a library's clock is
+    run.crew.pause(WATCH)
 
 
 def frozen(run: Run) -> None:
@@ -111,13 +112,14 @@ def frozen(run: Run) -> None:
         run.crew.freeze(first)
         run.age()
         hold.commit()
+    run.crew.wait_for(lambda: set(run.crew.busy()) <= {first}, LIMIT)
     other = next(name for name in reversed(NAMES) if name != first)
     run.crew.kill(other)
     run.crew.start(other)
     run.crew.ready()
-    time.sleep(WATCH)  # polls: real time, which a library's clock is
+    run.crew.pause(WATCH)
     run.crew.thaw(first)
-    time.sleep(WATCH)  # polls: real time, which a library's clock is
+    run.crew.pause(WATCH)
 
 
 def silent(run: Run) -> None:
@@ -129,29 +131,38 @@ def silent(run: Run) -> None:
 
 CASES: dict[str, Callable[[Run], None]] = {
     "alive": alive, "killed": killed, "missed": missed, "frozen": frozen, "silent": silent}
+LONGEST_FIRST = ("frozen", "killed", "missed", "gate", "alive", "silent")
 
 
 def matrix(server: Server, stage: Stage,
            on_cell: Callable[[str, str, str], None] = lambda peer, case, code: None) -> dict:
     """Every library in every case, and what the gate sees of each.
 
-    `on_cell` gets (library, case, outcome) as each is known. Returns {"date", "postgres", "peers": {name: {"version", case: outcome, …, "gate": {…}}}}.
+    `on_cell` gets (library, case, outcome) as each is known. Returns {"date", "postgres",
+    "peers": {name: {"version", case: outcome, …, "gate": {"claim", "got", "atomic"}}}}.
     """
     peers = stage.data["peers"]
     found: dict[str, dict[str, Any]] = {name: {"version": _version(peer)}
                                         for name, peer in peers.items()}
 
+    stop = threading.Event()
+
     def cell(name: str, case: str) -> None:
         peer = peers[name]
         found[name][case] = outcome = _tried(
-            (lambda lead: _gate(server, stage, peer, lead)) if case == "gate" else
-            (lambda lead: _play(server, stage, peer, CASES[case], lead)))
-        on_cell(name, case, str(outcome))
+            (lambda lead: _gate(server, stage, peer, lead, stop)) if case == "gate" else
+            (lambda lead: _play(server, stage, peer, CASES[case], lead, stop)))
+        on_cell(name, case, outcome)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        done = [pool.submit(cell, name, case) for name in peers for case in (*CASES, "gate")]
-        for future in done:
-            future.result()
+        done = [pool.submit(cell, name, case) for case in LONGEST_FIRST for name in peers]
+        try:
+            for future in as_completed(done):
+                future.result()
+        except BaseException:  # an interrupt among them: nobody waits for what is under way
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
     order = ["version", *CASES, "gate"]
     return {"date": f"{datetime.now(UTC):%Y-%m-%d}", "postgres": server.version,
             "peers": {name: {key: row[key] for key in order} for name, row in found.items()}}
@@ -192,9 +203,9 @@ def _slot(peer: Mapping[str, Any], lead: float) -> tuple[datetime, str]:
 
 
 def _play(server: Server, stage: Stage, peer: Mapping[str, Any], case: Callable[[Run], None],
-          lead: float) -> str:
+          lead: float, stop: threading.Event) -> str:
     with stage.database(server) as database, Crew(
-            database, stage.folder / peer["script"], *_slot(peer, lead)) as crew:
+            database, stage.folder / peer["script"], *_slot(peer, lead), stop=stop) as crew:
         if peer.get("setup", True):
             crew.setup()
         case(Run(crew, peer))
@@ -203,7 +214,8 @@ def _play(server: Server, stage: Stage, peer: Mapping[str, Any], case: Callable[
         return judge(read(crew.monitor, stage.effects), history, stage.effects).code
 
 
-def _gate(server: Server, stage: Stage, peer: Mapping[str, Any], lead: float) -> dict[str, Any]:
+def _gate(server: Server, stage: Stage, peer: Mapping[str, Any], lead: float,
+          stop: threading.Event) -> dict[str, Any]:
     """The library behind the gate: two processes are held at their claim, and let go in turn."""
     slot, close_at = _slot(peer, lead)
     with stage.database(server) as database, closing(Gate(database.url)) as gate:
@@ -211,12 +223,15 @@ def _gate(server: Server, stage: Stage, peer: Mapping[str, Any], lead: float) ->
         gate.on_done = lambda link, step: ended.append((link.replica, link.pid, step, link.status))
         urls = {name: gate.database_url(name) for name in NAMES[:2]}
         claim = re.compile(peer["claim"], re.S)
-        with Crew(database, stage.folder / peer["script"], slot, close_at, urls) as crew:
+        with Crew(database, stage.folder / peer["script"], slot, close_at, urls,
+                  stop) as crew:
             if peer.get("setup", True):
                 crew.setup()
             crew.start(*NAMES[:2])
             while (now := datetime.now(UTC)) < slot + timedelta(seconds=WATCH):
                 gate.pump(0.02)
+                if stop.is_set():
+                    raise Stopped
                 if slot > now > slot - timedelta(seconds=1) and crew.not_ready():
                     raise Late
                 at_claim = {}

@@ -1,4 +1,4 @@
-"""`make stage-10`: the matrix of the libraries, as a table, and what the gate saw of each claim."""
+"""`make stage-10`: the matrix of the libraries, as tables: what happened, and what was promised."""
 
 from __future__ import annotations
 
@@ -14,43 +14,75 @@ from lab.judge import peers
 __all__ = ["SAVED", "matrix_lines", "tell_peers"]
 
 SAVED = "matrix.json"  # in the stage's folder: the run that its README shows
-HEADS = {"alive": "three alive", "killed": "killed mid-job", "missed": "slot missed",
-         "frozen": "winner frozen", "silent": "silent None"}
+HEADS = {
+    "en": {"library": "library", "alive": "three alive", "killed": "killed in mid-job",
+           "missed": "all down at the slot", "frozen": "winner frozen", "silent": "silent None",
+           "zone": "zone of its cron", "claim": "claim", "got": "A and B got for it",
+           "atomic": "work in the claim's transaction", "promise": "its documentation"},
+    "es": {"library": "biblioteca", "alive": "tres vivos", "killed": "muerto a medio trabajo",
+           "missed": "todos caídos en el slot", "frozen": "ganador congelado",
+           "silent": "None silencioso", "zone": "zona de su cron", "claim": "reclamo",
+           "got": "A y B recibieron", "atomic": "trabajo en la transacción del reclamo",
+           "promise": "su documentación"},
+}
+WORDS = {"en": {}, "es": {"yes": "sí", "no": "no", "none": "ninguno"}}
 
 
 def tell_peers(told: Any, part: Mapping[str, Any]) -> bool:
     """Run every library in every case; the negative control has to pay three times."""
-    def say(peer: str, case: str, outcome: str) -> None:
-        where = HEADS.get(case, "at the gate")
-        told.console.print(f"  {peer}: {where}: {outcome}", highlight=False)
+    def say(peer: str, case: str, outcome: Any) -> None:
+        where = HEADS["en"].get(case, "behind the gate")
+        told.console.print(f"  {peer}, {where}: {_brief(outcome)}", highlight=False)
 
+    declared = told.stage.data["peers"]
     found = peers.matrix(told.server, told.stage, say)
     Path("out").mkdir(exist_ok=True)
     peers.save(found, Path("out") / "10-matrix.json")
-    rows = matrix_rows(found, told.stage.data["peers"])
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for head in rows[0]:
-        table.add_column(head, overflow="fold")
-    for row in rows[1:]:
-        table.add_row(*row)
-    told.console.print(table)
-    told.console.print(f"{found['date']}, PostgreSQL {found['postgres']}: out/10-matrix.json")
-    control = found["peers"]["apscheduler-memory"]["alive"]
+    for heads, *rows in _tables(found, declared):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_lines=False)
+        for head in heads:
+            table.add_column(head, overflow="fold")
+        for row in rows:
+            table.add_row(*row)
+        told.console.print(table)
+    for peer in declared.values():
+        told.console.print(f"{peer['title']} says: {peer['promise']}\n  {peer['source']}",
+                           highlight=False)
+    told.console.print(
+        "\nD3, D2: paid three times, twice · 1: once · M: not at all · P: paid, no thread\n"
+        f"{found['date']}, PostgreSQL {found['postgres']}: out/10-matrix.json", highlight=False)
+    control = found["peers"][part["control"]]["alive"]
     return control == "D3" or control.startswith("not run")
 
 
-def matrix_rows(found: Mapping[str, Any], declared: Mapping[str, Any]) -> list[list[str]]:
-    """A matrix as rows of text, the heads first."""
-    rows = [["library", *HEADS.values(), "zone", "claim", "work in its transaction"]]
+def matrix_lines(found: Mapping[str, Any], declared: Mapping[str, Any],
+                 language: str = "en") -> list[str]:
+    """A matrix as two Markdown tables: what happened in each case, and what the gate saw."""
+    lines: list[str] = []
+    for heads, *rows in _tables(found, declared, language):
+        lines += ["| " + " | ".join(line) + " |" for line in (heads, ["---"] * len(heads), *rows)]
+        lines.append("")
+    return lines[:-1]
+
+
+def _tables(found: Mapping[str, Any], declared: Mapping[str, Any],
+            language: str = "en") -> list[list[list[str]]]:
+    """Two tables of text, each with its heads first."""
+    heads, words = HEADS[language], WORDS[language]
+    cases, claims = [[heads[name] for name in names] for names in (
+        ("library", *peers.CASES, "zone"), ("library", "claim", "got", "atomic"))]
+    tables = [[cases], [claims]]
     for name, row in found["peers"].items():
-        gate = row["gate"]
-        seen = [gate, ""] if isinstance(gate, str) else [gate["claim"], gate["atomic"]]
-        rows.append([f"{declared[name]['title']} ({row['version']})", *(row[c] for c in HEADS),
-                     declared[name]["zone"].split("/")[-1].replace("_", " "), *seen])
-    return rows
+        peer, gate = declared[name], row["gate"]
+        title = peer.get(language, peer)["title"]
+        tables[0].append([f"{title} {row['version']}", *(row[case] for case in peers.CASES),
+                          peer["zone"].split("/")[-1].replace("_", " ")])
+        seen = [gate, "", ""] if isinstance(gate, str) else [
+            words.get(gate["claim"], gate["claim"]), " · ".join(gate["got"]),
+            words.get(gate["atomic"], gate["atomic"])]
+        tables[1].append([title, *seen])
+    return tables
 
 
-def matrix_lines(found: Mapping[str, Any], declared: Mapping[str, Any]) -> list[str]:
-    """A matrix as the lines of a Markdown table."""
-    heads, *rows = matrix_rows(found, declared)
-    return ["| " + " | ".join(line) + " |" for line in (heads, ["---"] * len(heads), *rows)]
+def _brief(outcome: Any) -> str:
+    return outcome if isinstance(outcome, str) else ", ".join([outcome["claim"], *outcome["got"]])
