@@ -81,6 +81,9 @@ def explore(args: argparse.Namespace) -> int:
     elif args.replicas:
         entries = [e for e in entries if e["replicas"] == args.replicas] or [
             {"replicas": args.replicas}]
+    if not entries:
+        raise LabError(f"Stage {found.number} has no interleavings to count.",
+                       f"See what it shows: make stage-{found.number}")
     with server() as used, theatre(found, used) as scene:
         kept = [count(console, scene, entry, full=args.all, seconds=args.seconds, shown=SHOWN)
                 for entry in entries]

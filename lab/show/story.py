@@ -62,10 +62,10 @@ def run(args: argparse.Namespace) -> int:
     """Tell a stage's tale; the exit code is 0 when all came out as promised, 1 when it did not."""
     console = terminal.screen()
     told_stage = stage(args.stage)
-    console.rule(f"{told_stage.name}: {told_stage.title}", align="left")
-    console.print(told_stage.data["story"], highlight=False)
     kept = True
     with server() as used, theatre(told_stage, used) as scene:
+        console.rule(f"{told_stage.name}: {told_stage.title}", align="left")
+        console.print(told_stage.data["story"], highlight=False)
         told = Told(console, told_stage, used, scene)
         for part in told_stage.data["tale"]:
             console.print(terminal.heading(part["say"]))
@@ -152,5 +152,6 @@ TELLERS: dict[str, Callable[[Told, Mapping[str, Any]], bool]] = {
 def _next(found: Stage) -> str:
     after = found.number + 1
     there = any(other.number == after for other in stages())
-    return (f"Read {found.name}/README.md. Then: make explore-{found.number}"
-            + (f" · make diff-{after} · make stage-{after}" if there else " · make ladder"))
+    then = [f"make explore-{found.number}"] if found.data.get("explore") else []
+    then += [f"make diff-{after}", f"make stage-{after}"] if there else ["make ladder"]
+    return f"Read {found.name}/README.md. Then: {' · '.join(then)}"
