@@ -1,4 +1,4 @@
-"""The same job with the claim of stage 03: whoever calls it, and however often, a week is closed once.
+"""The same job with the claim of stage 03: whoever calls it, a week is closed once.
 
 **Stops:** a second run of a slot, by any process and any library.
 **Lets through:** a slot that nobody starts, and a thread that was not written.

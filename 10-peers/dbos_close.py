@@ -33,7 +33,7 @@ def leaderboard_close(scheduled_at: datetime, context: Any) -> None:
 
 
 def main() -> None:
-    """Run the scheduler in this process, for ever; `setup` only makes the tables and the schedule."""
+    """Run the scheduler in this process, for ever; `setup` only makes tables and schedule."""
     DBOS.launch()
     if "setup" in sys.argv:
         DBOS.apply_schedules([{

@@ -175,7 +175,8 @@ class Crew:
         return Path(self._folder.name) / f"{name}.log"
 
     def _last_words(self, name: str) -> str:
-        lines = [line for line in self._log(name).read_text("utf-8", "replace").splitlines() if line]
+        said = self._log(name).read_text("utf-8", "replace")
+        lines = [line for line in said.splitlines() if line]
         return lines[-1].strip() if lines else "it ended without a word"
 
     def _spawn(self, name: str, *arguments: str) -> subprocess.Popen:
