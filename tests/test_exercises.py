@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
 
 from lab import folders
@@ -47,13 +48,14 @@ def bench_of(server):
 
 @pytest.fixture
 def checked(server, tmp_path):
-    """The check of a text as an answer to the claim exercise, and the mark of its processes."""
+    """The check of a text as an answer to the claim exercise; its processes' mark; its database."""
 
     def of(text):
         answer = tmp_path / "claims.py"
         answer.write_text(text, encoding="utf-8")
         with bench(CLAIM, server) as used:
-            return check_answer(used, answer), used.mark
+            database = used.scene.database.name
+            return check_answer(used, answer), used.mark, database
 
     return of
 
@@ -140,6 +142,10 @@ def test_a_failure_is_explained_from_what_happened(bench_of, name, words):
 # Answers that are no answers
 
 HEAD = "from sqlalchemy import text\n\n\ndef claim_run(db, name, key):\n"
+CLAIMS = HEAD + """    db.execute(text(
+        "INSERT INTO worker_runs (name, key) VALUES (:n, :k) ON CONFLICT DO NOTHING"),
+        {"n": name, "k": key})
+"""
 SPAWN = """    import subprocess, sys
     for _ in range(8):
         subprocess.Popen([sys.executable, "-c", "import threading; threading.Event().wait()"])
@@ -152,11 +158,25 @@ NO_ANSWERS = {
     "no Python": ("def claim_run(db:\n", "is not Python"),
     "another function": ("def claim(db, name, key):\n    return True\n",
                          "no function of that name"),
+    "other arguments": ("def claim_run(name, key):\n    return True\n", "takes 2 positional"),
+    "no return": (CLAIMS, "What does claim_run return"),
+    "a result in place of a boolean": (CLAIMS.replace("    db.execute", "    return db.execute"),
+                                       "INSERT worker_runs: no row"),
+    "a commit of its own": (CLAIMS.replace("    db.execute", "    done = db.execute")
+                            + "    db.commit()\n    return done.rowcount == 1\n",
+                            "without INSERT token_transactions, then it was killed"),
+    "a table of another name": (CLAIMS.replace("worker_runs", "runs"), "Its name is another one"),
     "async": ("async def claim_run(db, name, key):\n    return True\n", "plain def"),
     "an import that is not there": ("import nothing_of_that_name\n" + HEAD + "    return True\n",
                                     "nothing_of_that_name"),
     "DROP TABLE": (HEAD + "    db.execute(text('DROP TABLE token_transactions CASCADE'))\n"
                    "    db.commit()\n    return True\n", "table"),
+    "TRUNCATE": (HEAD + "    db.execute(text('TRUNCATE members CASCADE'))\n"
+                 "    db.commit()\n    return True\n", "Rows are gone"),
+    "all the memory": (HEAD + "    kept = []\n    while True:\n"
+                       "        kept.append('x' * 100_000_000)\n", "1 GB of memory"),
+    "calls itself": (HEAD + "    return claim_run(db, name, key)\n", "calls itself"),
+    "sleep": (HEAD + "    import time\n    time.sleep(600)\n", "did not come to rest"),
     "a flood": (HEAD + "    while True:\n        print('x' * 10_000)\n", "OSError"),
     "sys.exit": (HEAD + "    raise SystemExit('no')\n", "sys.exit()"),
     "os._exit": (HEAD + "    import os\n    os._exit(3)\n", "ended by itself, exit code 3"),
@@ -178,13 +198,18 @@ def strays(mark):
 
 
 @pytest.mark.parametrize("what", NO_ANSWERS)
-def test_no_answer_ends_in_a_helpful_message_and_leaves_nothing(checked, what):
-    if sys.platform == "win32" and what == "a flood":
+def test_no_answer_ends_in_a_helpful_message_and_leaves_nothing(server, checked, what):
+    if what == "a flood" and sys.platform == "win32":
         pytest.skip("there is no limit on a file's size on Windows")
+    if what == "all the memory" and sys.platform != "linux":
+        pytest.skip("only Linux limits the memory of a process")
     text, words = NO_ANSWERS[what]
-    result, mark = checked(text)
+    result, mark, database = checked(text)
     assert not result.passed and words in result.failure.said, result.failure.said
     assert strays(mark) == []
+    with psycopg.connect(server.url) as conn:
+        left = conn.execute("SELECT datname FROM pg_database WHERE datname = %s", (database,))
+        assert left.fetchall() == []
 
 
 # The student's commands

@@ -20,10 +20,11 @@ __all__ = ["explain", "in_words"]
 NOTES = {
     "23505": "A rival is an ordinary thing here; to the program it came as a crash.",
     "40001": "Its snapshot is older than what the other one committed.",
-    "42P01": "Leave the tables as they are.",
+    "42P01": "Its name is another one, or it was dropped; the tables have to stay.",
     "EOFError": "Nobody sits at the keyboard of a replica, so input() gets no answer.",
     "SystemExit": "sys.exit() ends the whole service, not only this job.",
     "OSError": "A replica may print or write 8 MB at most.",
+    "MemoryError": "A replica may have 1 GB of memory at most.",
     "RecursionError": "The function calls itself without an end.",
 }
 
@@ -48,6 +49,8 @@ def explain(history: History, verdict: Verdict, effects: Mapping[str, EffectSpec
     says, fails = wanted.get("says", {}), any(c[0] == "E" for c in wanted.get("wants", ["1"]))
     if not fails and (error := _error(runs)):
         said = error
+    elif verdict.unknown and history.complete:
+        said = "Rows are gone that the run did not make, so nothing is left to judge it by."
     elif verdict.unknown:
         said = "The run could not be judged, because not every replica came to its end."
     elif effect is None:
