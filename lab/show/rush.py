@@ -36,6 +36,12 @@ def tell_rush(told: Any, part: Mapping[str, Any]) -> bool:
                       str(max((s.waiting for s in one.samples), default=0)),
                       f"{one.idle_seconds:.2f} s")
     told.console.print(table)
+    told.console.print(
+        "per s       purchases a second\n"
+        "median      until half of the buyers had theirs; last: until all had\n"
+        "pool        buyers without a connection, at most\n"
+        "row         sessions that wait for the product's row, at most\n"
+        "idle in tx  idle in a transaction, all sessions together", highlight=False)
     told.pictures.append(save(plot(seen, part), f"{told.stage.number:02d}-rush")[0])
     return True
 

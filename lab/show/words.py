@@ -96,7 +96,11 @@ def outcome_of(event: Event) -> str:
         return "true" if value else "false"
     if no_row(event):
         return f"{event.detail['tag']}: no row" if "tag" in event.detail else "refused"
-    return event.detail.get("tag", "")
+    tag = event.detail.get("tag", "")
+    if tag.startswith("SELECT ") and event.label.startswith(WRITES):  # WITH …: its last part's tag
+        rows = tag.split()[1]
+        return f"{rows} row" if rows == "1" else f"{rows} rows"
+    return tag
 
 
 def summaries(history: History) -> dict[str, str]:
