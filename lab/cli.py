@@ -66,6 +66,29 @@ def _replay(parser: argparse.ArgumentParser) -> None:
                         choices=ISOLATION)
 
 
+def _deliver(parser: argparse.ArgumentParser) -> None:
+    _stage(parser)
+    parser.add_argument("--job", default="leaderboard_close", metavar="NAME")
+    parser.add_argument("--slot", default="2026-W22", help="the week that is due")
+    parser.add_argument("--twice", action="store_true", help="deliver it twice at once")
+    parser.add_argument("--late", default="0m", metavar="3h", help="deliver it so much later")
+    parser.add_argument("--again", action="append", default=[], metavar="3d",
+                        help="deliver it once more, so long after its time")
+    parser.add_argument("--fail", type=int, default=0, metavar="K", help="the first K calls fail")
+    parser.add_argument("--never-placed", action="store_true",
+                        help="the call is accepted, and no container ever starts")
+    parser.add_argument("--read-only", action="store_true",
+                        help="the database takes no writes just then, so the job fails")
+    parser.add_argument("--by-hand", action="store_true",
+                        help="an hour later somebody runs the same command")
+    parser.add_argument("--following", action="store_true", help="deliver the next slot as well")
+    parser.add_argument("--without-claim", action="store_true", help="a job that claims nothing")
+    parser.add_argument("--without-now", action="store_true",
+                        help="a command that does not say which time was planned")
+    parser.add_argument("--template", type=Path, metavar="FILE",
+                        help="read the schedules from here, not from the stage's template")
+
+
 def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--times", type=int, default=1, metavar="N", help="one after another")
     parser.add_argument("script", type=Path,
@@ -138,6 +161,8 @@ COMMANDS = {
     "preflight": Command("try everything that a room needs", "lab.show.classroom:preflight"),
     "soak": Command("keep every stage's promise 100 times, with all processors busy",
                     "lab.show.soak:run", _soak),
+    "deliver": Command("deliver a slot of stage N as a scheduler would, or should not",
+                       "lab.show.scheduler:run", _deliver),
     "run": Command("run a stage's script by hand, on a database to play with",
                    "lab.show.byhand:run", _run),
     "ladder": Command("run all stages against all scenarios", "lab.show.ladder:run", _ladder),
