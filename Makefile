@@ -115,9 +115,13 @@ synth: $(CORE)  ## make the template of stage 5 for AWS again (needs Node, no ac
 ladder: $(CORE)  ## stages × scenarios, as a table and as a picture
 	@$(LAB) ladder
 
+.PHONY: $(STAGES:%=deliver-%)
+$(STAGES:%=deliver-%): $(CORE)  ## deliver a slot as a scheduler would: make deliver-5 HOW="--twice"
+	@$(LAB) deliver $(N) $(HOW)
+
 .PHONY: bench
-bench: $(CORE) $(call extra,api)  ## measure the budgets on this machine
-	@$(LAB) bench
+bench: $(CORE) $(call extra,api notebooks)  ## measure the budgets on this machine (SAVE=1: docs/bench.md)
+	@$(LAB) bench $(if $(SAVE),--save)
 
 .PHONY: soak
 soak: $(CORE)  ## keep every stage's promise 100 times over, with all processors busy

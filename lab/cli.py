@@ -4,6 +4,7 @@ A command is a line in COMMANDS. Its module is imported when it runs, so `--help
 """
 
 import argparse
+import errno
 import importlib
 import signal
 import sys
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lab.errors import LabError
+
+
+UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 class Command(NamedTuple):
@@ -136,6 +140,7 @@ def _check_all(parser: argparse.ArgumentParser) -> None:
 
 def _bench(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help="only these, such as isolation_specs")
+    parser.add_argument("--save", action="store_true", help="keep the table in docs/bench.md")
 
 
 COMMANDS = {
@@ -219,6 +224,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except LabError as error:
         print(error, file=sys.stderr)
         return error.code
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+        print(f"{error.filename or 'A file'} cannot be written: {error.strerror}.",
+              "Make room on the disk, or let the folder be writable; then try again.",
+              sep="\n", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("Interrupted; everything that was started is stopped.", file=sys.stderr)
         return 130
