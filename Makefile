@@ -119,6 +119,10 @@ ladder: $(CORE)  ## stages × scenarios, as a table and as a picture
 $(STAGES:%=deliver-%): $(CORE)  ## deliver a slot as a scheduler would: make deliver-5 HOW="--twice"
 	@$(LAB) deliver $(N) $(HOW)
 
+.PHONY: $(STAGES:%=deliver-%)
+$(STAGES:%=deliver-%): $(CORE)  ## deliver a slot as a scheduler would: make deliver-5 HOW="--twice"
+	@$(LAB) deliver $(N) $(HOW)
+
 .PHONY: bench
 bench: $(CORE) $(call extra,api notebooks)  ## measure the budgets on this machine (SAVE=1: docs/bench.md)
 	@$(LAB) bench $(if $(SAVE),--save)

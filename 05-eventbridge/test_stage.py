@@ -1,6 +1,7 @@
 """05: one slot, delivered once, twice, late or never; what the scheduler promises, and what not."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -180,3 +181,11 @@ def test_a_broken_promise_ends_the_tale_with_exit_code_1(tmp_path):
     done = subprocess.run([sys.executable, "-m", "lab", "stage", "5"], cwd=tmp_path, text=True,
                           capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 1 and "NOT as promised: D3, promised 1" in done.stdout
+
+
+@pytest.mark.parametrize(("name", "rows"), [("A1", 1), ("A14", 0)], ids=["ran", "never placed"])
+def test_the_query_in_the_readme_finds_a_trace_only_where_the_job_ran(theatre_of, name, rows):
+    (query,) = re.findall(r"```sql\n(.*?)```", (HERE / "README.md").read_text("utf-8"), re.S)
+    play(theatre_of(5), name)
+    with theatre_of(5).database.connect() as conn:
+        assert len(conn.execute(query).fetchall()) == rows

@@ -24,8 +24,8 @@ __all__ = ["TELLERS", "matrix", "planned", "plot", "run", "shown"]
 
 UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 TIME = "%a %d %b %H:%M"
-SIMPLER = ("Simpler than AWS: calls on the second, 1, 2, 4 … minutes between them, a container\n"
-           "starts at once, and nobody looks at roles, network and capacity.")
+SIMPLER = ("Simpler than AWS: calls on the second, 1, 2, 4 … min apart; a container starts\n"
+           "at once; roles, network and capacity are not looked at.")
 
 
 def run(args: argparse.Namespace) -> int:
