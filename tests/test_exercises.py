@@ -88,6 +88,15 @@ def test_no_hint_holds_a_line_of_the_solution(found):
     assert not [line for line in new for hint in found.hints() if line in hint]
 
 
+@pytest.mark.parametrize("name", ["instructor.md", "instructor.es.md"])
+def test_the_instructor_is_told_of_every_exercise(name):
+    text = (folders.ROOT / "docs" / name).read_text("utf-8")
+    for found in EVERY:
+        alone = len(exercises(found.stage)) == 1
+        assert f"make check-{found.stage.number}{'' if alone else f' WHICH={found.name}'}`" in text
+        assert f"make exercise-{found.stage.number}" in text
+
+
 # Starters, solutions, mutants
 
 
