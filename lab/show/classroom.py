@@ -8,10 +8,12 @@ import importlib.util
 import json
 import multiprocessing
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +65,8 @@ def check_all(args: argparse.Namespace) -> int:
         raise LabError(f"No answer was found below {args.folder}.",
                        "A student's folder holds what my/ held: NAME/03-claim-row/claim/claims.py.")
     began, rows = time.monotonic(), []
-    with server(), ProcessPoolExecutor(args.at_once, multiprocessing.get_context("spawn")) as pool:
-        for student, found in zip(students, pool.map(check_student, students), strict=True):
+    with server(), _pool(args.at_once) as pool:
+        for student, found in zip(students, _given(pool, students), strict=True):
             (args.folder / f"{student.name}.json").write_text(
                 json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
             rows += [{"student": student.name, **result} for result in found]
@@ -80,10 +82,43 @@ def check_all(args: argparse.Namespace) -> int:
     return 0
 
 
+@contextmanager
+def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
+    """So many processes; an interrupt ends what they do, and each cleans up behind itself."""
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        try:
+            yield pool
+        except BaseException:
+            workers = multiprocessing.active_children()
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in workers:
+                worker.terminate()
+            raise
+
+
+def _given(pool: ProcessPoolExecutor, students: list[Path]) -> Iterator[list[dict[str, Any]]]:
+    """Start the processes with Ctrl-C blocked, which they inherit: it comes here, and only here."""
+    if sys.platform == "win32":
+        return pool.map(check_student, students)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return pool.map(check_student, students)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 def check_student(folder: Path) -> list[dict[str, Any]]:
     """Check all answers of one student, each on a database of its own."""
+
+    def end(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once: a second one comes while it cleans up
+        raise SystemExit(130)
+
+    before = signal.signal(signal.SIGTERM, end)
     with server() as used:
-        return [_result(found, answer, used) for found, answer in _answers(folder)]
+        found = [_result(found, answer, used) for found, answer in _answers(folder)]
+    signal.signal(signal.SIGTERM, before)
+    return found
 
 
 def _answers(folder: Path) -> Iterator[tuple[Exercise, Path]]:
