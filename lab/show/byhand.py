@@ -41,8 +41,8 @@ def run(args: argparse.Namespace) -> int:
             console.print(terminal.heading(f"python {shown}   ({number} of {args.times})"))
             command = [sys.executable, "-m", "lab.engine.launch", str(os.getpid()), str(script),
                        *args.arguments]
-            with subprocess.Popen(command, cwd=script.parent, env=env,
-                                  stdin=subprocess.PIPE) as process:
+            with subprocess.Popen(command, cwd=script.parent, env=env, stdin=subprocess.PIPE,
+                                  process_group=0) as process:  # Ctrl-C is ours: it is killed
                 try:
                     code = process.wait()
                 finally:

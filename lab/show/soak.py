@@ -27,7 +27,8 @@ SPIN = Path(__file__).parents[1] / "engine" / "spin.py"  # not imported: it neve
 def busy(processes: int) -> Iterator[None]:
     """Keep so many processors busy until the block ends."""
     command = [sys.executable, "-m", "lab.engine.launch", str(os.getpid()), str(SPIN)]
-    started = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(processes)]
+    started = [subprocess.Popen(command, stdin=subprocess.PIPE, process_group=0)  # Ctrl-C is ours
+               for _ in range(processes)]
     try:
         yield
     finally:
