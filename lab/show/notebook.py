@@ -10,13 +10,10 @@ The server, the databases and the processes go when the notebook's kernel ends.
 from __future__ import annotations
 
 import atexit
-import io
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from typing import Any
-
-from rich.console import Console, RenderableType
 
 from lab.engine.explore import Result
 from lab.engine.free import FreeRun
@@ -28,6 +25,8 @@ from lab.judge.stage import Stage
 from lab.judge.stage import stage as find
 from lab.judge.verdict import Verdict, judge, read
 from lab.show import counting, ladder, phone, plots, rush, sweep, terminal, timeline
+from lab.show.notebook_jobs import Delivered, Deliveries, Race, race
+from lab.show.notebook_text import Text, console
 from lab.show.picture import Picture
 from lab.show.words import headline
 
@@ -40,26 +39,6 @@ atexit.register(_kernel.close)
 @cache
 def _server() -> Server:
     return _kernel.enter_context(server())
-
-
-def _console() -> Console:
-    """A console that writes plain text into memory, whatever a notebook's environment asks for."""
-    return Console(file=io.StringIO(), width=96, color_system=None, force_terminal=False,
-                   force_jupyter=False, highlight=False, markup=False, emoji=False)
-
-
-class Text(str):
-    """Text that a notebook shows as it is, without quotes."""
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    @classmethod
-    def of(cls, shown: RenderableType) -> Text:
-        """What the terminal would show, without colour."""
-        console = _console()
-        console.print(shown)
-        return cls("\n".join(line.rstrip() for line in console.file.getvalue().splitlines()))
 
 
 class Run:
@@ -174,6 +153,18 @@ class Bench:
         return Crowd(self.stage, {"placements": placements, "buyers": buyers, "pool": pool,
                                   "push": push})
 
+    def race(self, replicas: int, *command: str) -> Race:
+        """So many processes at once run a command, such as "python", "-m", "jobs", "NAME"."""
+        return race(self.stage, _server(), replicas, command)
+
+    def deliver(self, **fields) -> Delivered:
+        """Deliver a slot; `fields` are those of `lab.judge.deliveries.Plan`, times as "3d"."""
+        return Delivered(self.stage, _server(), fields)
+
+    def deliveries(self, **kinds) -> Deliveries:
+        """Deliver a slot in each of these ways, with the job's claim and without it."""
+        return Deliveries(self.stage, _server(), kinds)
+
     def _run(self, scenario: Scenario, title: str) -> Run:
         outcome = self.scene.play(scenario)
         return Run(title, outcome.history, outcome.verdict, outcome.code)
@@ -187,7 +178,7 @@ def bench(number: int) -> Bench:
 
 def climb() -> ladder.Climb:
     """Every stage of the ladder in every scenario, and its interleavings counted."""
-    return ladder.climb(_console(), _server())
+    return ladder.climb(console(), _server())
 
 
 def shares(*counted: tuple[Bench, Result]) -> Picture:
