@@ -120,9 +120,11 @@ def _say(control: socket.socket, answer: dict) -> None:
 def main() -> None:
     """Say hello to the engine, then do as told until the connection closes; it never returns."""
     parent, port, token = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    gc.disable()
     for module in sys.argv[4:]:  # ahead, so that the first run does not pay for it
         importlib.import_module(module)
-    gc.freeze()  # modules are no garbage, so no run has to look through them
+    gc.freeze()  # modules are no garbage, so nobody has to look through them
+    gc.enable()
     die_with_parent(parent)
     bounded()
     with socket.create_connection(("127.0.0.1", port)) as control:

@@ -103,7 +103,6 @@ class Bench:
         """The theatre, opened when it is first wanted."""
         if self._scene is None:
             self._scene = self._stack.enter_context(theatre(self.stage, self.server))
-            self._scene.spares = 1
         return self._scene
 
     @contextmanager

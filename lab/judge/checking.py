@@ -40,6 +40,8 @@ from lab.judge.verdict import Verdict
 
 __all__ = ["Case", "Check", "check_answer", "parts_of", "try_case"]
 
+AHEAD = 2  # processes that start while another is at work; more only take its processor away
+
 
 @dataclass(frozen=True)
 class Case:
@@ -175,6 +177,7 @@ def _kill(bench: Bench, wanted: Mapping[str, Any]) -> Case:
     history, _ = bench.play(wanted, Schedule.parse(f"{before} {who}.."))
     steps = [e for e in history if e.replica == who and e.kind not in ("tick", "end")]
     for number in range(len(steps) + 1):
+        bench.scene.spares = min(AHEAD, len(steps) - number)  # those who come after this death
         until = f"{who}*{number}" if number else f"{who}.start"
         moves = Schedule.parse(f"{before} {until} {who}.kill {wanted['kills']}")
         case = _one(bench, wanted, moves, number + 1)

@@ -5,7 +5,7 @@ Everything said is read off the history. What would put it right is never said.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -62,7 +62,8 @@ def explain(history: History, verdict: Verdict, effects: Mapping[str, EffectSpec
     elif effect.outcome in ("missed", "lost") and not _doers(runs, effects[effect.name]):
         said = _missing(runs, effect, effects[effect.name])
     else:
-        said = (f"{effects[effect.name].title.capitalize()}, {effect.subject}: {effect.outcome} "
+        title = effects[effect.name].title
+        said = (f"{title[0].upper()}{title[1:]}, {effect.subject}: {effect.outcome} "
                 f"({effect.times} instead of {effect.expected}). {_everybody(runs)}.")
     added = says.get(code) or says.get("else", "")
     return f"{said} {added}".strip()
@@ -182,18 +183,20 @@ def _missing(runs: Sequence[Run], effect: Effect, spec: EffectSpec) -> str:
 
 def _others(runs: Sequence[Run], one: Run, when: Event) -> str:
     """What became of the other runs, relative to an event of one."""
-    said = []
+    said, tables = [], {e.label.split()[-1] for e in one.statements if wrote(e)}
     for run in runs:
         if run is not one:
             last = run.events[-1]
             time = "had already left" if last.seq < when.seq else "came, and left"
-            said.append(f"{run.letter} {time} (move {last.move + 1}: {_last_look(run)})")
+            said.append(f"{run.letter} {time} (move {last.move + 1}: {_last_look(run, tables)})")
     return (", ".join(said) + ".") if said else "Nobody came after it."
 
 
-def _last_look(run: Run) -> str:
+def _last_look(run: Run, tables: Collection[str] = ()) -> str:
+    """What a run left after: it was refused, or it looked at one of these tables, or its last."""
     refused = next((e for e in run.statements if nothing(e)), None)
-    event = refused or (run.statements[-1] if run.statements else None)
+    looked = next((e for e in run.statements if e.label in {f"SELECT {t}" for t in tables}), None)
+    event = refused or looked or (run.statements[-1] if run.statements else None)
     return f"{event.label}{answer(event)}" if event else "without a statement"
 
 
