@@ -1,7 +1,8 @@
-"""Histories made by hand, in the shape that the engines write: for the tests of what is shown."""
+"""Histories made by hand, in the shape that the engines write, and compared with each other."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 from lab.engine.history import Event, History
@@ -15,6 +16,15 @@ WORK = (("SELECT members.id FROM members", "SELECT 3"),
         ("SELECT sections.id FROM sections WHERE slug = $1", "SELECT 1"),
         ("INSERT INTO threads (title) VALUES ($1)", "INSERT 0 1"))
 PAID = {"coins": 1, "notifications": 2, "thread": 4}  # effect -> its statement in WORK
+
+
+def normal(history: History) -> tuple[Event, ...]:
+    """The events without real times and message texts: equal for two runs of one schedule."""
+    return tuple(
+        replace(e, started=0.0, ended=None if e.ended is None else 0.0,
+                outcome=" ".join(e.outcome.split()[:2]),
+                detail={k: v for k, v in e.detail.items() if k in ("tag", "value")})
+        for e in history.events)
 
 
 class Run:

@@ -12,6 +12,7 @@ from lab.engine import schedule as schedules
 from lab.engine.schedule import ACTIONS, Move, Schedule, run
 from lab.engine.stepper import Impossible
 from lab.errors import LabError
+from tests.histories import normal
 from tests.sampling import cast, left, sampler
 
 LETTERS = st.sampled_from("ABCZ")
@@ -279,11 +280,11 @@ def test_one_schedule_gives_one_history_200_times_of_200_on_a_busy_machine(stepp
     with both_cores_busy():
         cast(stepper, A=("claim", "A", True), B=("claim", "B"), C=("increment",))
         schedule = Schedule.parse("A C A B C.. A.. B..")
-        histories = [run(stepper, schedule).normal() for _ in range(200)]
+        histories = [normal(run(stepper, schedule)) for _ in range(200)]
         end = left(stepper, stepper.history)
         cast(stepper, A=("move", 1, 2), B=("move", 2, 1))
         deadlock = Schedule.parse("A B A B.. A..")
-        deadlocks = [run(stepper, deadlock).normal() for _ in range(50)]
+        deadlocks = [normal(run(stepper, deadlock)) for _ in range(50)]
     assert all(history == deadlocks[0] for history in deadlocks)
     assert all(history == histories[0] for history in histories)
     assert [e.replica for e in histories[0] if e.outcome == "waiting"] == ["B"]

@@ -5,6 +5,7 @@ import pytest
 from lab.engine import schedule
 from lab.engine.schedule import Schedule
 from lab.engine.where import where
+from tests.histories import normal
 
 
 @pytest.fixture
@@ -33,10 +34,10 @@ def test_who_has_no_run_under_way_or_is_frozen_is_nowhere(stepper):
 
 
 def test_being_asked_changes_nothing_of_the_run(stepper):
-    plain = schedule.run(stepper, Schedule.parse("A*3 B.. A..")).normal()
+    plain = normal(schedule.run(stepper, Schedule.parse("A*3 B.. A..")))
     stepper.reset()
     for number, move in enumerate(Schedule.parse("A*3 B.. A..")):
         stepper.record.move = number
         schedule.make(stepper, move)
         where(stepper)
-    assert stepper.history.normal() == plain
+    assert normal(stepper.history) == plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 __all__ = ["Event", "History", "label"]
@@ -90,14 +90,6 @@ class History:
     def replicas(self) -> list[str]:
         """The letters of the replicas that took part, in order."""
         return sorted({event.replica for event in self.events if event.replica})
-
-    def normal(self) -> tuple[Event, ...]:
-        """The events without real times and message texts: equal for two runs of one schedule."""
-        return tuple(
-            replace(e, started=0.0, ended=None if e.ended is None else 0.0,
-                    outcome=" ".join(e.outcome.split()[:2]),
-                    detail={k: v for k, v in e.detail.items() if k in ("tag", "value")})
-            for e in self.events)
 
     def save(self, path: Path) -> Path:
         """Write one JSON object a line; the last line says whether the history is complete."""

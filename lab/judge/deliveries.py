@@ -98,11 +98,6 @@ class Played:
     paid: dict[str, int] = field(default_factory=dict)
     verdict: Verdict | None = None
 
-    @property
-    def exits(self) -> list[int]:
-        """The exit codes of all commands, in order."""
-        return [task.code for entry in self.entries for task in entry.tasks]
-
 
 def play(stage: Stage, server: Server, plan: Plan) -> Played:
     """Deliver a slot as planned, on a database of its own.
