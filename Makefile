@@ -81,6 +81,11 @@ $(STAGES:%=reset-%): $(CORE)  ## begin an exercise again; your file is kept as a
 $(STAGES:%=solution-%): $(CORE)  ## a right answer, once yours has passed, or with YES=1
 	@$(LAB) solution $(N) $(WHICH) $(if $(YES),--yes)
 
+# A number without a stage, of which make would only say that it has no rule.
+NUMBERED := stage explore replay exercise check hint reset solution play diff deliver
+$(NUMBERED:%=%-%):
+	@echo "There is no stage $*. The stages are $(firstword $(STAGES)) … $(lastword $(STAGES))." >&2; exit 2
+
 .PHONY: progress
 progress: $(CORE)  ## what you have passed of the whole course
 	@$(LAB) progress
