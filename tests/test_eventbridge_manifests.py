@@ -8,18 +8,22 @@ import copy
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib import metadata
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import jsonschema
 import pytest
 import yaml
 
 from lab import folders
+from tests.test_house import shape
+from tests.test_readmes import blocks, found
 
 HERE = folders.stage(5)
 SCHEMAS = folders.ROOT / "tests" / "schemas"
@@ -188,6 +192,9 @@ def test_what_the_image_holds_is_enough_to_make_the_tables_and_close_a_week(imag
         code, said = image(*close, url=database.url)
         assert code == 0 and said.startswith("leaderboard closed")
         assert "already claimed" in image(*close, url=database.url)[1]
+        question, = fenced("deploy.md", "sql")
+        with database.connect() as conn:
+            assert conn.execute(question).fetchone() == (1,)
         assert image("-c", "import worker", url=database.url) == (0, "")
 
 
@@ -235,21 +242,29 @@ def test_the_cronjob_has_the_hour_and_the_zone_of_the_template():
     assert spec["concurrencyPolicy"] == "Forbid" and spec["startingDeadlineSeconds"] == 3600
 
 
-def started_by_the_cronjob(tmp_path, job):
-    """(exit code, arguments of python or None, what was said) for a Job of this name."""
+def started(tmp_path, command, **env):
+    """(exit code, what python was given, what was said) of a command with a python of its own."""
     python = tmp_path / "python"
     python.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n', "utf-8")
     python.chmod(0o755)
     done = subprocess.run(
-        container()["command"], capture_output=True, text=True, check=False,
-        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "JOB": job, "TZ": "Asia/Tokyo"})
+        command, capture_output=True, text=True, check=False, cwd=tmp_path,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", **env})
     return done.returncode, done.stdout.split(), done.stderr
 
 
-@NO_SHELL
+def started_by_the_cronjob(tmp_path, job):
+    return started(tmp_path, container()["command"], JOB=job, TZ="Asia/Tokyo")
+
+
+GNU_DATE = pytest.mark.skipif(
+    os.name == "nt" or not shutil.which("date") or "GNU" not in subprocess.run(
+        ["date", "--version"], capture_output=True, text=True).stdout,
+    reason="date is not that of the image (GNU)")
+
+
+@GNU_DATE
 def test_a_late_start_on_kubernetes_is_told_the_time_it_was_planned_for(tmp_path):
-    if "GNU" not in subprocess.run(["date", "--version"], capture_output=True, text=True).stdout:
-        pytest.skip("date is not that of the image (GNU)")
     job = f"leaderboard-close-{int(FRIDAY.timestamp()) // 60}"
     assert started_by_the_cronjob(tmp_path, job) == (
         0, ["-m", "jobs", "leaderboard_close", "--now", "2026-06-06T00:00:00Z"], "")
@@ -260,3 +275,104 @@ def test_a_late_start_on_kubernetes_is_told_the_time_it_was_planned_for(tmp_path
 def test_a_job_named_after_no_time_is_refused(tmp_path, job):
     code, arguments, said = started_by_the_cronjob(tmp_path, job)
     assert (code, arguments) == (2, []) and "named after no time" in said
+
+
+# owners.md and deploy.md
+
+
+def fenced(name, language):
+    """The blocks of a language in one of the folder's texts."""
+    text = (HERE / name).read_text("utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.M | re.S)
+
+
+def last_friday(zone=FRIDAY.tzinfo):
+    today = datetime.now(zone)
+    return (today - timedelta(days=(today.isoweekday() + 2) % 7)).strftime("%FT18:00:00-06:00")
+
+
+@pytest.mark.parametrize("name", ["owners", "deploy"])
+def test_both_languages_of_a_text_say_the_same(name):
+    english, spanish = ((HERE / f"{name}{end}").read_text("utf-8") for end in (".md", ".es.md"))
+    assert shape(english.replace("](deploy", "](deploy.es")) == shape(spanish)
+
+
+@pytest.mark.parametrize("name", ["owners.md", "deploy.md"])
+def test_what_a_text_quotes_from_a_file_is_there(name):
+    quoted = [(source, body) for source, body in blocks((HERE / name).read_text("utf-8"))
+              if source.startswith(HERE.name)]
+    for source, body in quoted:
+        assert found(body, (folders.ROOT / source).read_text("utf-8")), f"not in {source}"
+
+
+@GNU_DATE
+def test_the_crontab_line_has_the_hour_of_the_cronjob_and_hands_over_todays(tmp_path):
+    line = fenced("owners.md", "cron")[0].splitlines()[-1]
+    *hour, user, command = line.split(" ", 6)
+    assert " ".join(hour) == loaded("cronjob.yaml")["spec"]["schedule"] and user == "community"
+    assert not re.search(r"(?<!\\)%", command)  # cron ends the command at a bare one
+    command = command.replace(r"\%", "%").replace("/srv/05-eventbridge", ".")
+    command = command.replace("flock --nonblock /run/lock/leaderboard-close ", "")
+    today = datetime.now(FRIDAY.tzinfo).strftime("%FT18:00:00-06:00")
+    assert started(tmp_path, ["/bin/sh", "-c", command], TZ="America/Mexico_City") == (
+        0, ["-m", "jobs", "leaderboard_close", "--now", today], "")
+
+
+def units(tmp_path):
+    """The units of owners.md, written to a folder under the names that they begin with."""
+    paths = []
+    for body in fenced("owners.md", "ini"):
+        path = tmp_path / re.match(r"# (\S+)", body)[1]
+        path.write_text(body, "utf-8")
+        paths.append(path)
+    return paths
+
+
+@GNU_DATE
+def test_the_service_is_told_of_the_last_friday_at_18_on_whatever_day_it_starts(tmp_path):
+    service = units(tmp_path)[1].read_text("utf-8")
+    line = re.search(r"^ExecStart=(.*)$", service, re.M)[1]
+    assert not re.search(r"(?<![$])[$](?![$])", line.replace("$$", "")), "systemd would replace it"
+    command = shlex.split(line.replace("$$", "$").replace("%%", "%"))
+    assert started(tmp_path, command, TZ="America/Mexico_City") == (
+        0, ["-m", "jobs", "leaderboard_close", "--now", last_friday()], "")
+
+
+def systemd_analyze(*arguments):
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("systemd-analyze is not on this machine; the units were not looked at")
+    done = subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True,
+                          check=False, env={**os.environ, "TZ": "UTC", "LC_ALL": "C"})
+    if "unrecognized option" in done.stderr or "Unknown command" in done.stderr:
+        pytest.skip(f"this systemd-analyze is too old: {done.stderr.strip()}")
+    return done
+
+
+def test_systemd_takes_both_units_and_notices_a_misspelt_one(tmp_path):
+    paths = units(tmp_path)
+    service = paths[1].read_text("utf-8").replace("WorkingDirectory=/srv/05-eventbridge\n", "")
+    paths[1].write_text(service, "utf-8")  # the folder is on another machine
+    done = systemd_analyze("verify", *map(str, paths))
+    assert (done.returncode, done.stderr) == (0, "")
+    paths[0].write_text(paths[0].read_text("utf-8").replace("OnCalendar=Fri", "OnCalendar=Fry"))
+    assert "Fry" in systemd_analyze("verify", *map(str, paths)).stderr
+
+
+@pytest.mark.parametrize(("since", "expression", "elapses"), [
+    ("2026-06-01 00:00 UTC", "Fri 18:00 America/Mexico_City",
+     ["2026-06-06 00:00", "2026-06-13 00:00"]),
+    ("2026-03-07 12:00 UTC", "02:30 America/New_York", ["2026-03-09 06:30", "2026-03-10 06:30"]),
+    ("2026-10-31 12:00 UTC", "01:30 America/New_York", ["2026-11-01 05:30", "2026-11-02 06:30"]),
+], ids=["the job", "an hour that is skipped", "an hour that comes twice"])
+def test_systemd_starts_the_timer_when_owners_md_says(since, expression, elapses):
+    done = systemd_analyze("calendar", f"--base-time={since}", "--iterations=2", expression)
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"(\d{4}-\d\d-\d\d \d\d:\d\d):00 UTC", done.stdout) == elapses
+
+
+def test_mexico_city_has_had_no_summer_time_since_2022():
+    zone = ZoneInfo("America/Mexico_City")
+    offsets = {datetime(year, month, 1, tzinfo=zone).utcoffset()
+               for year in range(2023, 2027) for month in range(1, 13)}
+    assert offsets == {timedelta(hours=-6)}
+    assert datetime(2022, 7, 1, tzinfo=zone).utcoffset() == timedelta(hours=-5)
