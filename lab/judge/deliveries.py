@@ -14,13 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import psycopg
 
 from lab.engine.eventbridge import SCHEDULED_TIME, Schedule, schedules, watchers
 from lab.engine.history import History
-from lab.engine.postgres import Server
+from lab.engine.postgres import Database, Server
 from lab.engine.schedule import condition
 from lab.engine.tasks import Task, run_tasks
 from lab.errors import LabError
@@ -110,57 +109,77 @@ def play(stage: Stage, server: Server, plan: Plan) -> Played:
     schedule = _schedule(template, plan.job)
     played = Played(schedule, watchers(template), schedule.firing(plan.slot))
     with stage.database(server) as database, database.connect() as conn:
-        def start(at: datetime, what: str, firing: datetime, copies: int = 1) -> None:
-            command = _command(schedule, firing, job, plan)
-            tasks = run_tasks(database, stage.folder, [command] * copies, at)
-            tasks.sort(key=lambda task: (task.code, "already" in " ".join(task.said)))
-            played.entries.append(Entry(at, what, tuple(tasks)))
-            if any(task.code for task in tasks):
-                played.entries.append(Entry(
-                    at, "not tried again: the call was accepted\n"
-                        f"no dead letter; {_told(played, 'exit')}"))
-
-        def change(name: str) -> None:
-            for statement in condition(name, stage.data.get("conditions", {})):
-                conn.execute(statement)
-
-        if plan.read_only:
-            change("read-only")
-        _first(played, plan, start)
-        if plan.read_only:
-            change("writable")
-        rest = [(played.firing + later, _again(schedule, later), played.firing)
-                for later in plan.again]
-        if plan.following:
-            following = schedule.firing(week_key(played.firing + WEEK))
-            rest.append((following, "RunTask accepted: the slot after it, on time", following))
-        for at, what, firing in sorted(rest):
-            start(at, what, firing)
+        deliveries = _Deliveries(stage, database, conn, plan, job, played)
+        deliveries.owed()
+        deliveries.further()
         if plan.by_hand:
-            start(played.entries[-1].at + HAND, "by hand, the same command", played.firing)
+            deliveries.start(played.entries[-1].at + HAND, "by hand, the same command",
+                             played.firing)
         _look(conn, job, played, plan)
     return played
 
 
-def _first(played: Played, plan: Plan, start: Any) -> None:
-    """The delivery that the scheduler owes."""
-    schedule, entries = played.schedule, played.entries
-    calls = schedule.calls(played.firing, plan.fail)
-    entries += [Entry(at, f"RunTask fails, attempt {number}")
-                for number, at in enumerate(calls.failed, 1)]
-    if calls.accepted is None:
-        kept = (f"a dead letter; {_told(played, 'dead letter')}" if schedule.dead_letters
-                else "there is no dead-letter queue, so nothing is left of it")
-        entries.append(Entry(calls.failed[-1], f"given up: {calls.gave_up}\n{kept}"))
-    elif plan.never_placed:
-        entries.append(Entry(calls.accepted + plan.late,
-                             "RunTask accepted, and no container ever starts\n"
-                             "no error, no dead letter, nobody is told"))
-    else:
-        late = f", {_long(plan.late)} late" if plan.late else ""
-        copies = 2 if plan.twice else 1
-        start(calls.accepted + plan.late, _how(schedule, plan.late) + late
-              + (", delivered twice at once" if plan.twice else ""), played.firing, copies)
+@dataclass(frozen=True)
+class _Deliveries:
+    """The deliveries of a plan, which add what happens to `played`; `conn` is an operator's."""
+
+    stage: Stage
+    database: Database
+    conn: psycopg.Connection
+    plan: Plan
+    job: Mapping[str, str]
+    played: Played
+
+    def owed(self) -> None:
+        """What the scheduler owes: the calls for the slot, up to one that is accepted."""
+        plan, played, schedule = self.plan, self.played, self.played.schedule
+        calls = schedule.calls(played.firing, plan.fail)
+        played.entries += [Entry(at, f"RunTask fails, attempt {number}")
+                           for number, at in enumerate(calls.failed, 1)]
+        if calls.accepted is None:
+            kept = (f"a dead letter; {_told(played, 'dead letter')}" if schedule.dead_letters
+                    else "there is no dead-letter queue, so nothing is left of it")
+            played.entries.append(Entry(calls.failed[-1], f"given up: {calls.gave_up}\n{kept}"))
+            return
+        at = calls.accepted + plan.late
+        if plan.never_placed:
+            played.entries.append(Entry(at, "RunTask accepted, and no container ever starts\n"
+                                            "no error, no dead letter, nobody is told"))
+            return
+        what = _how(schedule, plan.late) + (f", {_long(plan.late)} late" if plan.late else "")
+        if plan.read_only:
+            self._change("read-only")
+        if plan.twice:
+            self.start(at, f"{what}, delivered twice at once", played.firing, copies=2)
+        else:
+            self.start(at, what, played.firing)
+        if plan.read_only:
+            self._change("writable")
+
+    def further(self) -> None:
+        """The deliveries after that, in order: of the same slot again, and of the one after it."""
+        schedule, firing = self.played.schedule, self.played.firing
+        rest = [(firing + later, f"once more, {_long(later)} late: {_how(schedule, later)}", firing)
+                for later in self.plan.again]
+        if self.plan.following:
+            following = schedule.firing(week_key(firing + WEEK))
+            rest.append((following, "RunTask accepted: the slot after it, on time", following))
+        for delivery in sorted(rest):
+            self.start(*delivery)
+
+    def start(self, at: datetime, what: str, firing: datetime, copies: int = 1) -> None:
+        """Start the command for a firing at the world's time `at`, and wait for its end."""
+        command = _command(self.played.schedule, firing, self.job, self.plan)
+        tasks = run_tasks(self.database, self.stage.folder, [command] * copies, at)
+        tasks.sort(key=lambda task: (task.code, "already" in " ".join(task.said)))
+        self.played.entries.append(Entry(at, what, tuple(tasks)))
+        if any(task.code for task in tasks):
+            self.played.entries.append(Entry(at, "not tried again: the call was accepted\n"
+                                                 f"no dead letter; {_told(self.played, 'exit')}"))
+
+    def _change(self, name: str) -> None:
+        for statement in condition(name, self.stage.data.get("conditions", {})):
+            self.conn.execute(statement)
 
 
 def _told(played: Played, of: str) -> str:
@@ -171,10 +190,6 @@ def _told(played: Played, of: str) -> str:
 def _how(schedule: Schedule, late: timedelta) -> str:
     """Who can start a task so late: past the event's age the scheduler does not try any more."""
     return "the dead letter, sent again by hand" if late > schedule.age else "RunTask accepted"
-
-
-def _again(schedule: Schedule, late: timedelta) -> str:
-    return f"once more, {_long(late)} late: {_how(schedule, late)}"
 
 
 def _long(time: timedelta) -> str:

@@ -44,8 +44,8 @@ class Delivered:
 
     def __init__(self, stage: Stage, server: Server, fields: Mapping[str, Any]) -> None:
         self._played = play(stage, server, scheduler.planned(fields))
-        self.paid, self.exits = self._played.paid, self._played.exits
-        self.code = self._played.verdict.code
+        self.paid, self.code = self._played.paid, self._played.verdict.code
+        self.exits = [task.code for entry in self._played.entries for task in entry.tasks]
 
     def __repr__(self) -> str:
         return Text.of(scheduler.shown(self._played))
