@@ -124,9 +124,9 @@ ladder: $(CORE)  ## stages × scenarios, as a table and as a picture
 $(STAGES:%=deliver-%): $(CORE)  ## deliver a slot as a scheduler would: make deliver-5 HOW="--twice"
 	@$(LAB) deliver $(N) $(HOW)
 
-.PHONY: $(STAGES:%=deliver-%)
-$(STAGES:%=deliver-%): $(CORE)  ## deliver a slot as a scheduler would: make deliver-5 HOW="--twice"
-	@$(LAB) deliver $(N) $(HOW)
+.PHONY: pictures
+pictures: $(CORE)  ## draw the pictures of the README again
+	@$(LAB) pictures
 
 .PHONY: bench
 bench: $(CORE) $(call extra,api notebooks)  ## measure the budgets on this machine (SAVE=1: docs/bench.md)

@@ -171,6 +171,7 @@ COMMANDS = {
     "run": Command("run a stage's script by hand, on a database to play with",
                    "lab.show.byhand:run", _run),
     "ladder": Command("run all stages against all scenarios", "lab.show.ladder:run", _ladder),
+    "pictures": Command("draw the pictures of the README again", "lab.show.front:run"),
     "bench": Command("measure the budgets on this machine", "lab.show.bench:run", _bench),
     "diff": Command("show what changed from stage N-1 to N", "lab.show.diff:run", _stage),
     "synth": Command("make the template of stage 5 for AWS again", "lab.show.synth:run"),

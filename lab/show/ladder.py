@@ -54,7 +54,7 @@ def climb(console: Console, used: Server, *, quick: bool = False) -> Climb:
     found = Climb()
     climbed = [stage for stage in stages()
                if stage.data.get("effects") == "community" and stage.data.get("rung", True)]
-    apply = {name for stage in climbed for name in scenarios(stage)}
+    apply = dict.fromkeys(name for stage in climbed for name in scenarios(stage))
     with terminal.meter(console, "climbing") as tell:
         for stage in climbed:
             found.names[stage.number] = stage.name[3:]

@@ -100,7 +100,8 @@ def ladder(cells: Mapping[tuple[int, str], str], expected: Mapping[tuple[int, st
                                expected.get((stage, scenario), code)))
         axes.set_xlim(0, len(columns))
         axes.set_ylim(len(rows), 0)
-        axes.set_xticks([x + 0.5 for x in range(len(columns))], columns, weight="bold")
+        axes.set_xticks([x + 0.5 for x in range(len(columns))], columns, weight="bold",
+                        size=16 if len(columns) <= 16 else 14)
         axes.set_yticks([y + 0.5 for y in range(len(rows))],
                         [f"{row:02d} {(stages or {}).get(row, '')}".strip() for row in rows],
                         weight="bold")
@@ -130,7 +131,7 @@ def draw_cell(axes: Axes, x: float, y: float, code: str, promised: str = "") -> 
     axes.add_patch(Rectangle((x, y), 1, 1, fc=fill, ec="#8A8A8A", lw=0, hatch=hatch))
     axes.add_patch(Rectangle((x, y), 1, 1, fc="none", ec="white", lw=4))
     axes.text(x + 0.5, y + (0.4 if wrong else 0.5), code, ha="center", va="center",
-              size=22 if len(code) <= 3 else 16, weight="bold" if kind != "none" else "normal",
+              size={1: 22, 2: 22, 3: 19}.get(len(code), 16), weight="bold" if kind != "none" else "normal",
               color=MUTED if kind == "none" else INK, bbox=_plate(hatch))
     if wrong:
         axes.add_patch(Rectangle((x + 0.05, y + 0.05), 0.9, 0.9, fc="none", ec=BAD, lw=6,
