@@ -8,6 +8,7 @@ import hashlib
 import re
 import secrets
 import threading
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -49,7 +50,12 @@ class Database:
 
     def connect(self, **options) -> psycopg.Connection:
         """Return a new connection, in autocommit mode unless `options` says otherwise."""
-        return psycopg.connect(self.url, **{"autocommit": True} | options)
+        try:
+            return psycopg.connect(self.url, **{"autocommit": True} | options)
+        except BaseException as error:
+            # An interrupt: its frames would keep a half-made connection, which bars a DROP DATABASE.
+            traceback.clear_frames(error.__traceback__)
+            raise
 
     def snapshot(self) -> None:
         """Remember the rows of all user tables and the state of all sequences, for `reset`.
