@@ -63,7 +63,7 @@ class Schedules(Construct):
         return role
 
     def _schedule(self, job_name: str, expression: str) -> None:
-        """Call ecs:RunTask at the job's time in Mexico City, on the minute."""
+        """Call ecs:RunTask at the job's time in Mexico City, within that minute."""
         call = {
             "Cluster": self.cluster.cluster_arn,
             "TaskDefinition": self.job.task_definition_arn,
@@ -105,7 +105,7 @@ class Schedules(Construct):
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         ).add_alarm_action(actions.SnsAction(topic))
         # The scheduler is done once ECS has accepted the call. What becomes of the task, only ECS
-        # says; and of a call that is answered without a task, nobody: see README.
+        # says; and of a call that is answered without a task, nobody: see deploy.md.
         for name, what in {"JobFailed": {"containers": {"exitCode": [{"anything-but": 0}]}},
                            "JobNotStarted": {"stopCode": ["TaskFailedToStart"]}}.items():
             events.Rule(self, name, targets=[targets.SnsTopic(topic)], event_pattern={
