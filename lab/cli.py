@@ -163,7 +163,7 @@ COMMANDS = {
                          _check_all),
     "mutants": Command("try every wrong answer on its exercise, and write docs/exercises.md",
                        "lab.show.classroom:mutants"),
-    "preflight": Command("try everything that a room needs", "lab.show.classroom:preflight"),
+    "preflight": Command("try everything that a room needs", "lab.show.preflight:run"),
     "soak": Command("keep every stage's promise 100 times, with all processors busy",
                     "lab.show.soak:run", _soak),
     "deliver": Command("deliver a slot of stage N as a scheduler would, or should not",
