@@ -78,7 +78,7 @@ class Bench:
                     process.kill()
 
     def put(self, answer: Path) -> str:
-        """Take an answer; returns its text. The next run is the first with it.
+        """Take an answer; returns its text. Code is run by new processes from here on.
 
         Raises:
             LabError: it cannot be read.
@@ -94,8 +94,8 @@ class Bench:
             shutil.copyfile(answer, self.folder / self.exercise.file)
             for compiled in [*self.folder.rglob("__pycache__")]:
                 shutil.rmtree(compiled, ignore_errors=True)
-        if self._scene:
-            self._scene.renew()
+            if self._scene:
+                self._scene.renew()
         return text
 
     @property
