@@ -153,5 +153,5 @@ def _reason(error: Exception) -> str:
         with suppress(OSError):
             lines += Path(state.data, "server.log").read_text().splitlines()
     told = [line for line in lines if "FATAL" in line or "error" in line.lower()] or lines
-    said = re.sub(r"^.*?(FATAL|PANIC|error): +", "", told[-1].strip()) if told else "it says nothing"
-    return said.rstrip(".")
+    last = told[-1].strip() if told else "it says nothing"
+    return re.sub(r"^.*?(FATAL|PANIC|error): +", "", last).rstrip(".")

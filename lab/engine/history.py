@@ -1,4 +1,4 @@
-"""The record of a run: one event a line, read by the terminal view, the plots, the page and the checks."""
+"""The record of a run, one event a line: read by terminal, plots, page and checks alike."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ class Event:
     Args:
         seq: position in the history, from 0.
         replica: letter of the replica that acted; "" for the world (clock, condition).
-        kind: tick, end, statement, commit, rollback, request, kill, cut, freeze, thaw, clock, condition.
+        kind: tick, end, statement, commit, rollback, request, kill, cut, freeze, thaw, clock or
+            condition.
         statement: the SQL text, the HTTP request line, or what the move did.
         started: seconds since the run began.
         ended: seconds since the run began; None while it waits.
-        outcome: "ok", "waiting", "killed", "cut", "refused", or "error: <SQLSTATE or name> <message>".
+        outcome: "ok", "waiting", "killed", "cut", "refused", or "error: <SQLSTATE or name>
+            <message>".
         move: number of the schedule's move that caused it, from 0; -1 before the first.
         clock: the world's time, ISO 8601 with zone.
         resumes: seq of the "waiting" event that this one completes.
         waits_for: letters of the replicas that it waits for.
-        detail: what else was seen: "tag" (command tag), "value" (a lone boolean or integer), "locks",
-            "alone" (a transaction by itself: what it did stays).
+        detail: what else was seen: "tag" (command tag), "value" (a lone boolean or integer),
+            "locks", "alone" (a transaction by itself: what it did stays).
     """
 
     seq: int
@@ -58,12 +60,12 @@ class Event:
 
     @property
     def alone(self) -> bool:
-        """Whether it was a transaction by itself: what it did stays, and nothing is locked by it."""
+        """Whether it was a transaction by itself: what it did stays, and it locks nothing."""
         return bool(self.detail.get("alone")) and "advisory" not in self.statement.lower()
 
 
 class History:
-    """Events in the order in which they were seen; `complete` says that every replica came to an end.
+    """Events in the order in which they were seen; `complete` says that every replica has ended.
 
     A history that is not complete cannot be judged: its verdict is `unknown`.
     """
@@ -101,7 +103,7 @@ class History:
 
     @classmethod
     def load(cls, path: Path) -> History:
-        """Read what `save` wrote. A file cut off in the middle is a history that is not complete."""
+        """Read what `save` wrote. A file that is cut off is a history that is not complete."""
         history = cls()
         for line in path.read_text(encoding="utf-8").splitlines():
             try:

@@ -1,8 +1,8 @@
 """Runs a script as `python SCRIPT` would, in a process that cannot outlive the one that started it.
 
-Started as `python -m lab.engine.launch SCRIPT [ARG …]` with a pipe as standard input: when the engine
-is gone, even by SIGKILL, the pipe ends and so does this process. On Linux the kernel sees to it too,
-which also reaches a frozen process.
+Started as `python -m lab.engine.launch SCRIPT [ARG …]` with a pipe as standard input: when the
+engine is gone, even by SIGKILL, the pipe ends and so does this process. On Linux the kernel sees to
+it too, which also reaches a frozen process.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Database:
         try:
             return psycopg.connect(self.url, **{"autocommit": True} | options)
         except BaseException as error:
-            # An interrupt: its frames would keep a half-made connection, which bars a DROP DATABASE.
+            # An interrupt: its frames would keep a half-made connection, and that bars the DROP.
             traceback.clear_frames(error.__traceback__)
             raise
 

@@ -23,7 +23,8 @@ class Recorder:
         self.now = now
         self._zero = time.monotonic()
 
-    def note(self, letter: str, kind: str, statement: str, outcome: str = "ok", **more: Any) -> Event:
+    def note(self, letter: str, kind: str, statement: str, outcome: str = "ok",
+             **more: Any) -> Event:
         """Something that happened in an instant: a tick, an end, a fault, a clock move."""
         at = time.monotonic() - self._zero
         return self.history.add(replica=letter, kind=kind, statement=statement, outcome=outcome,

@@ -1,7 +1,7 @@
 """A real Redis for the stages that need one: a primary and its replica, on loopback, thrown away.
 
-Redis has a clock of its own, which the lab cannot stop. So keys get a time to live that no run comes
-near, and when a schedule moves the world's clock, `age` takes the same time off every key.
+Redis has a clock of its own, which the lab cannot stop. So keys get a time to live that no run
+comes near, and when a schedule moves the world's clock, `age` takes the same time off every key.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def missing() -> LabError | None:
     """What Redis lacks here, with the remedy; None when it can be started."""
     if shutil.which("redis-server") is None:
         return LabError("There is no redis-server here, so what needs Redis is not run.",
-                        "Debian and Ubuntu: apt-get install redis-server. macOS: brew install redis.")
+                        "Debian and Ubuntu: apt-get install redis-server. "
+                        "macOS: brew install redis.")
     if find_spec("redis") is None:
         return LabError("The client for Redis is not installed, so what needs Redis is not run.",
                         "make .venv/.redis installs it.")
@@ -88,7 +89,7 @@ class RedisPair:
         """Take time off every key's time to live; returns what this ended."""
         client = self._client(self._port)
         ended = []
-        for key in client.keys():
+        for key in client.keys():  # noqa: SIM118 - the command KEYS; this is no dict
             left = client.pttl(key)
             if left >= 0:  # -1: it has no end
                 client.pexpire(key, max(0, int(left - seconds * 1000)))

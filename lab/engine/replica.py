@@ -1,4 +1,4 @@
-"""Replicas as real operating-system processes: warm ones, told what to run by the stepped engine."""
+"""Replicas as real operating-system processes: warm ones that the stepped engine tells to run."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Replica:
 
 
 def _filled(argument: Any, now: datetime) -> Any:
-    """An argument with the time in its place: as a datetime, or as ISO 8601 inside a command line."""
+    """An argument with the time in its place: as a datetime, or as ISO 8601 in a command line."""
     if argument == "{now}":
         return encode(now)
     return [part.replace("{now}", now.isoformat()) if isinstance(part, str) else part
@@ -221,14 +221,15 @@ class Stable:
             process = Process(self.gate, self._port, self._token,
                               self.folder / f"process-{len(self._all)}.log", self.imports)
         except OSError as error:
-            raise LabError(f"A replica process could not be started: {error.strerror}.",
-                           "Close other programs or raise the limit on processes (ulimit -u).") from error
+            raise LabError(
+                f"A replica process could not be started: {error.strerror}.",
+                "Close other programs or raise the limit on processes (ulimit -u).") from error
         self._all.append(process)
         self._starting[process.popen.pid] = process
         return process
 
     def _connected(self, sock: socket.socket) -> None:
-        # A venv's python may be a launcher with another process id, so the token decides, not the pid.
+        # A venv's python may be a launcher with another process id, so the token decides.
         sock.settimeout(5)
         try:
             hello = json.loads(sock.makefile("rb", buffering=0).readline())
@@ -238,7 +239,7 @@ class Stable:
             sock.close()
             return
         process = self._starting.pop(hello["pid"], None)
-        if process is None:  # Windows' venv launcher: the python that speaks is the launcher's child
+        if process is None:  # Windows' venv launcher: the python that speaks is its child
             parent = psutil.Process(hello["pid"]).ppid()
             process = self._starting.pop(parent)
         process.attach(sock)

@@ -1,9 +1,10 @@
 """A warm replica: a process of its own that runs the stage's code whenever it is told to.
 
-Started as `python -m lab.engine.warm PARENT PORT TOKEN [MODULE …]`. It enters a stage folder as `python worker.py` would
-(the folder is the script's own directory), then runs one call after another and says how each ended.
-While a call runs, it can be asked which line of the stage it is on.
-The stage's code sees nothing of this: it finds DATABASE_URL, NTFY_URL and the clock in its environment.
+Started as `python -m lab.engine.warm PARENT PORT TOKEN [MODULE …]`. It enters a stage folder as
+`python worker.py` would (the folder is the script's own directory), then runs one call after
+another and says how each ended. While a call runs, it can be asked which line of the stage it is
+on. The stage's code sees nothing of this: it finds DATABASE_URL, NTFY_URL and the clock in its
+environment.
 """
 
 from __future__ import annotations
