@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from lab.errors import LabError
 
-
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
@@ -51,7 +50,8 @@ def _explore(parser: argparse.ArgumentParser) -> None:
     own.add_argument("--schema", type=Path, action="append", default=[], metavar="FILE.sql",
                      help="makes the tables; may be given several times")
     own.add_argument("--invariant", type=Path, metavar="FILE.py",
-                     help="has broken(connection), which returns a sentence for each thing that is wrong")
+                     help="has broken(connection), which returns a sentence for each thing that is "
+                          "wrong")
     own.add_argument("--schedule", default="", metavar="MOVES", help="run this one instead of all")
     own.add_argument("--isolation", default="read committed", metavar="LEVEL", choices=ISOLATION)
 
@@ -105,7 +105,8 @@ def _ladder(parser: argparse.ArgumentParser) -> None:
 
 
 def _play(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("stage", metavar="N", nargs="?", help="the stage to begin with (default: 0)")
+    parser.add_argument("stage", metavar="N", nargs="?",
+                        help="the stage to begin with (default: 0)")
     parser.add_argument("--no-browser", action="store_true", help="print the address, open nothing")
     parser.add_argument("--port", type=int, default=0, help="on this port (default: any free one)")
     parser.add_argument("--soak", type=float, metavar="SECONDS",
@@ -129,7 +130,8 @@ def _exercise(parser: argparse.ArgumentParser) -> None:
 
 def _solution(parser: argparse.ArgumentParser) -> None:
     _exercise(parser)
-    parser.add_argument("--yes", action="store_true", help="show it although nothing has passed yet")
+    parser.add_argument("--yes", action="store_true",
+                        help="show it although nothing has passed yet")
 
 
 def _check_all(parser: argparse.ArgumentParser) -> None:
@@ -139,7 +141,8 @@ def _check_all(parser: argparse.ArgumentParser) -> None:
 
 
 def _bench(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("parts", nargs="*", metavar="PART", help="only these, such as isolation_specs")
+    parser.add_argument("parts", nargs="*", metavar="PART",
+                        help="only these, such as isolation_specs")
     parser.add_argument("--save", action="store_true", help="keep the table in docs/bench.md")
 
 

@@ -1,4 +1,4 @@
-"""The scenarios as data, and what a stage makes of each: run, judged, compared with what it promises."""
+"""The scenarios as data, and what a stage makes of each: run, judged, held against its promise."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def scenarios(stage: Stage) -> dict[str, Scenario]:
             raise LabError(f"{stage.name}/stage.toml expects {name}, which is no scenario.",
                            f"Add it there as [scenarios.{name}], or to lab/judge/scenarios.toml.")
         if expected != "-":
-            found[name] = Scenario(name, **{**fields, "schedule": Schedule.parse(fields["schedule"])})
+            moves = Schedule.parse(fields["schedule"])
+            found[name] = Scenario(name, **{**fields, "schedule": moves})
     return found
 
 

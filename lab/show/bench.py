@@ -201,8 +201,9 @@ def run(args: argparse.Namespace) -> int:
 def _save(machine: str, rows: Sequence[tuple[str, str, str]]) -> None:
     before = SAVED.read_text("utf-8") if SAVED.exists() else ""
     words = before[before.index(BELOW):] if BELOW in before else "\n"
-    lines = ["# What it takes", "", "Written by `make bench SAVE=1`; the budgets are for two cores.",
-             "", f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, "
+    lines = ["# What it takes", "",
+             "Written by `make bench SAVE=1`; the budgets are for two cores.", "",
+             f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, "
              f"{platform.system()} {platform.machine()}, {machine}.", "",
              "| what | measured | budget |", "| --- | --- | --- |",
              *("| " + " | ".join(row) + " |" for row in rows)]

@@ -1,7 +1,7 @@
 """`make book`: every README and every executed notebook as one static site, in out/book.
 
-Sphinx builds it, with search, and nothing in it asks the network for anything: it opens from a memory
-stick. Diagrams are drawn by Mermaid where npm can fetch it; elsewhere their text is shown.
+Sphinx builds it, with search, and nothing in it asks the network for anything: it opens from a
+memory stick. Diagrams are drawn by Mermaid where npm can fetch it; elsewhere their text is shown.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _contents(source: Path, pages: list[Path]) -> None:
     names = [page.with_suffix("").as_posix() for page in pages]
     stages = [name for name in names if re.match(r"\d\d-[^/]+/README(\.es)?$", name)]
     notebooks = [name for name in names if name.startswith("notebooks/")]
-    others = [name for name in names if name.startswith("docs/") or name.startswith("CONTRIBUTING")]
+    others = [name for name in names if name.startswith(("docs/", "CONTRIBUTING"))]
     for front, captions, own in (
             ("index.md", ("Stages", "Notebooks", "More"), lambda name: not name.endswith(".es")),
             ("index.es.md", ("Etapas", "", "Más"), lambda name: name.endswith(".es"))):

@@ -23,7 +23,9 @@ __all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run `args.script`, a file or a package, `args.times` times, one after another; returns the first exit code not 0.
+    """Run `args.script`, a file or a package, `args.times` times, one after another.
+
+    Returns the first exit code that is not 0.
 
     Raises:
         LabError: there is no such script, or it is in no stage's folder.

@@ -39,7 +39,8 @@ def count(console: Console, scene: Theatre, entry: Mapping[str, Any], *, full: b
     number, standing = scene.stage.number, entry.get("standing", ())
     world = f", {' '.join('+' + name for name in standing)}" if standing else ""
     console.print(Text.assemble(
-        f"{entry.get('name') or str(entry['replicas']) + ' replicas'}{world}: ", (result.headline, "bold"),
+        f"{entry.get('name') or str(entry['replicas']) + ' replicas'}{world}: ",
+        (result.headline, "bold"),
         f" interleavings break it ({_outcomes(result)}; {result.runs:,} runs, "
         f"{result.seconds:.1f} s)"))
     if not result.complete:
@@ -67,7 +68,7 @@ def explored(console: Console, scene: Theatre, entry: Mapping[str, Any], *, full
 
 
 def explore(args: argparse.Namespace) -> int:
-    """`explore N`: every interleaving of the stage; exit code 1 when the count is not as promised."""
+    """`explore N`: every interleaving of a stage; exit code 1 when the count is not as promised."""
     if args.worker:
         return own.run(args)
     if args.stage is None:
@@ -135,4 +136,4 @@ def _outcomes(result: Result) -> str:
 
 def _kept(result: Result, promise: str | None) -> bool:
     return {"all": result.breaking == result.total, "none": result.breaking == 0,
-            "some": 0 < result.breaking, None: True}[promise]
+            "some": result.breaking > 0, None: True}[promise]

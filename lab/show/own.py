@@ -1,4 +1,4 @@
-"""`python -m lab explore --worker …`: the gate on code from outside this repo (docs/how-the-gate-works.md)."""
+"""`explore --worker …`: the gate on code from outside this repo (docs/how-the-gate-works.md)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN = 3
 
 
 def run(args: argparse.Namespace) -> int:
-    """Count the interleavings that break the invariant, or run one; exit code 1 when one breaks it."""
+    """Count the interleavings that break the invariant, or run one; exit code 1 if one does."""
     console = terminal.screen()
     if not args.schema or not args.invariant:
         raise LabError("Code of your own needs its tables and what must hold.",

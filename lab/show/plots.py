@@ -131,7 +131,8 @@ def draw_cell(axes: Axes, x: float, y: float, code: str, promised: str = "") -> 
     axes.add_patch(Rectangle((x, y), 1, 1, fc=fill, ec="#8A8A8A", lw=0, hatch=hatch))
     axes.add_patch(Rectangle((x, y), 1, 1, fc="none", ec="white", lw=4))
     axes.text(x + 0.5, y + (0.4 if wrong else 0.5), code, ha="center", va="center",
-              size={1: 22, 2: 22, 3: 19}.get(len(code), 16), weight="bold" if kind != "none" else "normal",
+              size={1: 22, 2: 22, 3: 19}.get(len(code), 16),
+              weight="bold" if kind != "none" else "normal",
               color=MUTED if kind == "none" else INK, bbox=_plate(hatch))
     if wrong:
         axes.add_patch(Rectangle((x + 0.05, y + 0.05), 0.9, 0.9, fc="none", ec=BAD, lw=6,

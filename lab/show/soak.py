@@ -1,4 +1,4 @@
-"""`make soak`: every promise of every stage, again and again, while all processors are kept busy."""
+"""`make soak`: every promise of every stage, again and again, with all processors busy."""
 
 from __future__ import annotations
 
