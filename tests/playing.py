@@ -18,7 +18,8 @@ def run(scene: Theatre, schedule: str, **fields) -> Outcome:
 
 def counts(scene: Theatre, entry: dict):
     """Explore as an [[explore]] entry of stage.toml says."""
-    options = {key: value for key, value in entry.items() if key not in ("replicas", "breaks", "name")}
+    said = ("replicas", "breaks", "name")
+    options = {key: value for key, value in entry.items() if key not in said}
     return scene.explore(LETTERS[:entry["replicas"]], **options)
 
 
@@ -31,7 +32,8 @@ def promised(result, breaks: str, bounded: bool = False) -> bool:
 
 def ids(entry: dict) -> str:
     """An [[explore]] entry as the id of a test."""
-    parts = [entry.get("everyone", ""), *entry.get("roles", {}).values(), *entry.get("standing", ())]
+    parts = [entry.get("everyone", ""), *entry.get("roles", {}).values(),
+             *entry.get("standing", ())]
     return "-".join([str(entry["replicas"]), *filter(None, parts)])
 
 

@@ -141,7 +141,8 @@ def test_the_first_stage_has_nothing_to_differ_from():
 def test_make_works_in_a_folder_with_spaces_and_accents(tmp_path):
     there = tmp_path / "copia ñandú – dos"
     there.mkdir()
-    for name in ("Makefile", "requirements.lock", "locks", "lab", "02-thread-sentinel", "03-claim-row"):
+    for name in ("Makefile", "requirements.lock", "locks", "lab", "02-thread-sentinel",
+                 "03-claim-row"):  # fmt: skip
         (there / name).symlink_to(folders.ROOT / name)
     (there / ".venv").symlink_to(folders.ROOT / ".venv")
     shown = subprocess.run(["make", "help"], cwd=there, capture_output=True, text=True)

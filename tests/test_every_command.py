@@ -67,7 +67,7 @@ RUN = [command for command in COMMANDS if not reason(command)]
 
 
 def expanded(command):
-    """The words after each `python -m lab` that a command comes to; [] where it is not the lab's."""
+    """The words after each `python -m lab` that a command comes to; [] if it is not the lab's."""
     if command.startswith("make"):
         planned = subprocess.run(command.replace("make", "make -n", 1), shell=True, cwd=ROOT,
                                  capture_output=True, text=True, check=False)
@@ -116,7 +116,7 @@ def test_what_takes_a_moment_works(server, room, monkeypatch, capsys, command):
         signal.signal(signal.SIGTERM, handler)
 
 
-@pytest.mark.skipif(not os.environ.get("LAB_EVERY_COMMAND"), reason="asked for by LAB_EVERY_COMMAND")
+@pytest.mark.skipif(not os.environ.get("LAB_EVERY_COMMAND"), reason="LAB_EVERY_COMMAND is not set")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("command", RUN)
 def test_it_works_as_it_is_written(whole, command):
@@ -140,7 +140,8 @@ def whole(room, tmp_path_factory):
 
 def test_the_commands_of_a_page_are_found():
     page = ("Run `make stage-1`, or `python -m lab stage 1`; `python` alone is none.\n\n```sh\n"
-            "make a  # why\n.venv/bin/python -m lab b \\\n    --c\n```\n\n```text\nmake nothing\n```\n")
+            "make a  # why\n.venv/bin/python -m lab b \\\n    --c\n```\n\n"
+            "```text\nmake nothing\n```\n")
     assert commands(page) == ["make a", "python -m lab b --c", "make stage-1",
                               "python -m lab stage 1"]
 

@@ -14,7 +14,7 @@ PAGE = (ROOT / "docs" / "how-the-gate-works.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory):
-    """The example's files in a folder outside the checkout, with a space and an accent in its name."""
+    """The example's files outside the checkout, in a folder with a space and an accent."""
     return Path(shutil.copytree(ROOT / "docs" / "own-code",
                                 tmp_path_factory.mktemp("mi código") / "own"))
 

@@ -476,7 +476,8 @@ def test_copy_data_may_come_before_it_is_asked_for_and_a_statement_right_behind_
     link = Link(gate, "A", ends[0][1])
     client, server = ends[0][0], ends[1][1]
     data = m.message("d", b"a\n") + m.message("c")
-    for copy, end in ((m.query("COPY t FROM STDIN"), b""), (m.extended("COPY t FROM STDIN"), m.SYNC)):
+    copies = (m.query("COPY t FROM STDIN"), b""), (m.extended("COPY t FROM STDIN"), m.SYNC)
+    for copy, end in copies:
         client.sendall((m.startup() if not end else b"") + copy + data + end + m.query("SELECT 1"))
         gate.pump(1)
         link.release()
