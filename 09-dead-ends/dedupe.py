@@ -40,7 +40,8 @@ def leaderboard_close(db: Session, now: datetime, coins_ask: bool) -> list[str]:
         if not db.scalar(select(told)):
             db.add(Notification(
                 member_id=member.id, kind=REASON, created_at=now,
-                body=f"{medal} ¡Quedaste en el top 3! +{PRIZE} Coins por tu actividad esta semana."))
+                body=f"{medal} ¡Quedaste en el top 3! +{PRIZE} Coins por tu actividad "
+                     "esta semana."))
     db.flush()
     bot_service.post_thread(
         db, section_slug="general", title=f"🏆 Top 3 de la semana — {now:%d %b %Y}", now=now,

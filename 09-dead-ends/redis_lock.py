@@ -1,4 +1,4 @@
-"""Dead end 1: a lock in Redis, done as its manual says: SET NX PX, an owner's token, a safe release.
+"""Dead end 1: a lock in Redis, done as its manual says: SET NX PX, a token, a safe release.
 
 **Stops:** ticks that overlap, while Redis keeps the key; with a key per slot also ticks in turn.
 **Lets through:** a failover to a replica that has not received the key, and an owner that stands
@@ -30,7 +30,7 @@ def tick(now: datetime) -> list[str]:
         if not store.set(KEY, owner, nx=True, px=HOLD):
             return []
         try:
-            # Not safe: Postgres does not know the lock, and commits for whoever believes to hold it.
+            # Not safe: Postgres does not know the lock; it commits for whoever believes to hold it.
             return _close(now)
         finally:
             store.eval(RELEASE, 1, KEY, owner)

@@ -1,4 +1,4 @@
-"""09: each dead end holds where it should, and is broken by a forced schedule; the claim closes it."""
+"""09: each dead end holds where it should, and a forced schedule breaks it; the claim closes it."""
 
 from pathlib import Path
 
