@@ -15,16 +15,18 @@ __all__ = ["SAVED", "matrix_lines", "tell_peers"]
 
 SAVED = "matrix.json"  # in the stage's folder: the run that its README shows
 HEADS = {
-    "en": {"library": "library", "alive": "three alive", "killed": "killed in mid-job",
-           "missed": "all down at the slot", "frozen": "winner frozen", "silent": "silent None",
-           "zone": "zone of its cron", "claim": "claim", "got": "A and B got for it",
-           "atomic": "work in the claim's transaction", "promise": "its documentation"},
-    "es": {"library": "biblioteca", "alive": "tres vivos", "killed": "muerto a medio trabajo",
-           "missed": "todos caídos en el slot", "frozen": "ganador congelado",
-           "silent": "None silencioso", "zone": "zona de su cron", "claim": "reclamo",
-           "got": "A y B recibieron", "atomic": "trabajo en la transacción del reclamo",
-           "promise": "su documentación"},
+    "en": {"library": "library", "version": "version", "alive": "three alive",
+           "killed": "killed in mid-job", "missed": "all down at the slot",
+           "frozen": "winner frozen", "silent": "silent None", "zone": "zone of its cron",
+           "claim": "claim", "got": "A and B got for it",
+           "atomic": "work in the claim's transaction"},
+    "es": {"library": "biblioteca", "version": "versión", "alive": "tres vivos",
+           "killed": "muerto a medio trabajo", "missed": "todos caídos en el slot",
+           "frozen": "ganador congelado", "silent": "None silencioso", "zone": "zona de su cron",
+           "claim": "reclamo", "got": "A y B recibieron",
+           "atomic": "trabajo en la transacción del reclamo"},
 }
+WIDEST = 24  # characters of a library's name on a line
 WORDS = {"en": {}, "es": {"yes": "sí", "no": "no", "none": "ninguno"}}
 
 
@@ -38,16 +40,19 @@ def tell_peers(told: Any, part: Mapping[str, Any]) -> bool:
     found = peers.matrix(told.server, told.stage, say)
     Path("out").mkdir(exist_ok=True)
     peers.save(found, Path("out") / "10-matrix.json")
-    for heads, *rows in _tables(found, declared):
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_lines=False)
-        for head in heads:
-            table.add_column(head, overflow="fold")
+    told_below = HEADS["en"]["version"], HEADS["en"]["zone"]
+    for (heads, *rows), width in zip(_tables(found, declared), (8, None), strict=True):
+        shown = [number for number, head in enumerate(heads) if head not in told_below]
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+        for number in shown:
+            table.add_column(heads[number], overflow="fold", width=width if number else WIDEST)
         for row in rows:
-            table.add_row(*row)
+            table.add_row(*(row[number] for number in shown))
         told.console.print(table)
-    for peer in declared.values():
-        told.console.print(f"{peer['title']} says: {peer['promise']}\n  {peer['source']}",
-                           highlight=False)
+    for name, peer in declared.items():
+        told.console.print(
+            f"{peer['title']} ({found['peers'][name]['version']}, times in {peer['zone']}): "
+            f"{peer['promise']}\n  {peer['source']}", highlight=False)
     told.console.print(
         "\nD3, D2: paid three times, twice · 1: once · M: not at all · P: paid, no thread\n"
         f"{found['date']}, PostgreSQL {found['postgres']}: out/10-matrix.json", highlight=False)
@@ -70,17 +75,17 @@ def _tables(found: Mapping[str, Any], declared: Mapping[str, Any],
     """Two tables of text, each with its heads first."""
     heads, words = HEADS[language], WORDS[language]
     cases, claims = [[heads[name] for name in names] for names in (
-        ("library", *peers.CASES, "zone"), ("library", "claim", "got", "atomic"))]
+        ("library", *peers.CASES, "zone"), ("library", "version", "claim", "got", "atomic"))]
     tables = [[cases], [claims]]
     for name, row in found["peers"].items():
         peer, gate = declared[name], row["gate"]
         title = peer.get(language, peer)["title"]
-        tables[0].append([f"{title} {row['version']}", *(row[case] for case in peers.CASES),
+        tables[0].append([title, *(row[case] for case in peers.CASES),
                           peer["zone"].split("/")[-1].replace("_", " ")])
         seen = [gate, "", ""] if isinstance(gate, str) else [
             words.get(gate["claim"], gate["claim"]), " · ".join(gate["got"]),
             words.get(gate["atomic"], gate["atomic"])]
-        tables[1].append([title, *seen])
+        tables[1].append([title, row["version"], *seen])
     return tables
 
 
