@@ -128,7 +128,8 @@ class Server:
         finally:
             # The server is gone, busy or full, or its administrator is looking in: the next one
             # sweeps.
-            with suppress(psycopg.Error):
+            with suppress(psycopg.Error, LabError):
+                self._admin = target.sound(self._admin, self.url)
                 databases.drop(self._admin, name)
 
     def _open(self, name: str, scripts: Sequence[Path]) -> Database:
@@ -220,7 +221,8 @@ def server() -> Iterator[Server]:
         except (psycopg.OperationalError, errors.InternalError_) as error:
             raise target.failed(error) from error
         finally:
-            with gate(), suppress(psycopg.Error):  # it is gone, or full; the next one sweeps
+            with gate(), suppress(psycopg.Error, LabError):  # gone, or full: the next one sweeps
+                admin = stack.enter_context(target.sound(used._admin, url))
                 if databases.leave(admin):
                     databases.sweep(admin, keep=used.templates if kind == "embedded" else ())
                     if kind == "embedded" and not databases.others(admin):

@@ -100,6 +100,22 @@ def connect(parts: dict[str, str]) -> psycopg.Connection:
         raise _refused(error, place(parts)) from None
 
 
+def sound(conn: psycopg.Connection, url: str) -> psycopg.Connection:
+    """Return the connection, or a new one to `url` if that one can do nothing any more.
+
+    An interrupt in the middle of a query, or a restart of the server, leaves it like that.
+
+    Raises:
+        LabError: nobody answers at `url` either.
+    """
+    try:
+        conn.execute("SELECT")
+        return conn
+    except psycopg.OperationalError:
+        conn.close()
+        return connect(parse(url))
+
+
 def place(parts: dict[str, str]) -> str:
     """Return host and port of a server, for people."""
     return f"{parts.get('host', 'localhost')}:{parts.get('port', '5432')}"
