@@ -108,6 +108,8 @@ def execute(path: Path):
                 stderr=subprocess.DEVNULL,  # of the kernel itself; what cells print is captured
                 env={**os.environ, "IPYTHONDIR": private},
             )
+        except asyncio.CancelledError:  # an interrupt, before there is a cell to report it
+            raise KeyboardInterrupt from None
         except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
             if interrupt.happened:
                 raise KeyboardInterrupt from None
