@@ -30,6 +30,7 @@ NOT_RUN = {
     r"^make (notebook|play|play-\d+)$|^python -m lab (notebooks --open|play)": "runs until Ctrl-C",
     r"^python -m lab \w+ 97": "of a stage that CONTRIBUTING has made: test_contributing.py",
     r"^python tools/setup\.py|^make (setup|lock)\b": "installs packages: test_setup.py",
+    r"^make lint\b": "looks at the checkout itself, not at a copy",
     r"^(export|cd|git|pip|docker|kubectl|npm|aws) ": "of another program than the lab",
 }
 CHEAP = {"replay", "diff", "exercise", "hint", "progress", "doctor", "run"}
@@ -150,3 +151,9 @@ def test_every_reason_is_needed_and_most_commands_are_run():
     assert [why for pattern, why in NOT_RUN.items()
             if not any(re.search(pattern, command) for command in COMMANDS)] == []
     assert len(RUN) > 50
+
+
+@pytest.mark.parametrize("page", ["README.md", "README.es.md"])
+def test_the_front_page_names_what_chooses_the_server(page):
+    text = (ROOT / page).read_text("utf-8")
+    assert "`DATABASE_URL`" in text and "`LAB_POSTGRES=docker`" in text
