@@ -7,12 +7,12 @@ from importlib.util import find_spec
 # has a comma in its name is another run of a command that is here already.
 WORKS = ["begun", "database", "process", "transactions"]
 RUNS = {
-    "stage": (["stage", "0"], [*WORKS, "lines"]),
-    "stage, crash points": (["stage", "3"], [*WORKS, "lines"]),
-    "stage, pushes": (["stage", "6"], [*WORKS, "lines"]),
-    "stage, load": (["stage", "7"], [*WORKS, "lines"]),
-    "stage, dead ends": (["stage", "9"], [*WORKS, "lines"]),
-    "stage, peers": (["stage", "10"], [*WORKS, "lines"]),
+    "stage": (["stage", "0"], [*WORKS[:3], "lines"]),
+    "stage, crash points": (["stage", "3"], [*WORKS[:3], "lines"]),
+    "stage, pushes": (["stage", "6"], [*WORKS[:3], "lines"]),
+    "stage, load": (["stage", "7"], [*WORKS[:3], "lines"]),
+    "stage, dead ends": (["stage", "9"], [*WORKS[:3], "lines"]),
+    "stage, peers": (["stage", "10"], [*WORKS[:3], "lines"]),
     "explore": (["explore", "7", "--all"], WORKS),
     "explore, own code": (["explore", "--worker", "docs/own-code/worker.py", "--call", "redeem",
                            "--schema", "docs/own-code/schema.sql", "--invariant",
