@@ -77,7 +77,7 @@ def expanded(command):
     else:
         lines = [command]
     words = [re.search(r"-m lab ([^;]*)", line) for line in lines]
-    return [shlex.split(found[1]) for found in words if found]
+    return [shlex.split(found[1], comments=True) for found in words if found]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs make")
