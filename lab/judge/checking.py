@@ -5,8 +5,8 @@ A case of exercise.toml has a name, a title, what is tried, and `wants`, the cod
 
     scenario  one of the stage's scenarios, by name
     schedule  one schedule
-    kills     what comes after the death of A, or of the `victim`, which is killed before each of its
-              statements and after the last; `before` are the moves that come before its run
+    kills     what comes after the death of A, or of the `victim`, which is killed before each of
+              its statements and after the last; `before` are the moves that come before its run
     explore   so many replicas in every order; with `answer = true` the student states the counts
     (none)    the schedule that the student wrote: `most` and `least` replicas, and no move of a
               kind in `without`

@@ -49,7 +49,7 @@ class OwnCode:
             yield stepper
 
     def judge(self, connection: psycopg.Connection, history: History) -> tuple[str, bool]:
-        """The outcome of a run: "ok", or what is wrong; an error in a run is an outcome of its own."""
+        """The outcome of a run: "ok", or what is wrong; an error in a run is one of its own."""
         errors = sorted({event.outcome.split()[1] for event in history
                          if event.kind == "end" and event.failed})
         wrong = self.broken(connection)
@@ -62,8 +62,8 @@ def own_code(worker: Path, call: str, schema: list[Path], invariant: Path) -> Ow
 
     Args:
         worker: a Python file; it finds DATABASE_URL in its environment.
-        call: the function of that file that a replica runs, with the time (aware, Mexico City) as its
-            argument if it takes one.
+        call: the function of that file that a replica runs, with the time (aware, Mexico City) as
+            its argument if it takes one.
         schema: SQL files.
         invariant: a Python file with `broken(connection) -> list[str]`.
 
@@ -82,7 +82,7 @@ def own_code(worker: Path, call: str, schema: list[Path], invariant: Path) -> Ow
     program = Program(f"{worker.stem}:{call}", ("{now}",) if required else ())
     if "broken" not in _functions(invariant):
         raise LabError(f"{invariant.name} has no function broken.",
-                       "Write broken(connection): it returns a sentence for each thing that is wrong.")
+                       "Write broken(connection): a sentence for each thing that is wrong.")
     spec = importlib.util.spec_from_file_location("own_invariant", invariant)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
