@@ -103,6 +103,7 @@ def test_the_other_two_jobs_write_what_they_are_for_and_claim_their_own_slots(jo
     (("payroll",), "choose from"),
     (("weekly_digest", "--now", "friday"), "is not a time"),
     (("weekly_digest", "--now", "2026-06-05T18:00:00"), "has no zone"),
+    (("weekly_digest", "--now", "0001-01-01T00:00:00Z"), "is outside the calendar"),
 ])
 def test_wrong_usage_runs_nothing_says_why_and_exits_with_2(jobs, arguments, said):
     code, out, err = jobs(*arguments)

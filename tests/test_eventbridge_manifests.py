@@ -287,8 +287,11 @@ def fenced(name, language):
 
 
 def last_friday(zone=FRIDAY.tzinfo):
-    today = datetime.now(zone)
-    return (today - timedelta(days=(today.isoweekday() + 2) % 7)).strftime("%FT18:00:00-06:00")
+    """The last Friday at 18:00 that is over, found by going back day by day."""
+    at = datetime.now(zone).replace(hour=18, minute=0, second=0, microsecond=0)
+    while at > datetime.now(zone) or at.isoweekday() != 5:
+        at -= timedelta(days=1)
+    return at.strftime("%FT%T-06:00")
 
 
 @pytest.mark.parametrize("name", ["owners", "deploy"])

@@ -31,7 +31,10 @@ def when(text: str) -> datetime:
     if given.tzinfo is None:
         raise argparse.ArgumentTypeError(
             f"{text!r} has no zone, so its slot is anybody's guess; add -06:00 or Z")
-    return given.astimezone(clock.MX)
+    try:
+        return given.astimezone(clock.MX)
+    except OverflowError:
+        raise argparse.ArgumentTypeError(f"{text!r} is outside the calendar") from None
 
 
 def main(argv: Sequence[str] | None = None) -> int:

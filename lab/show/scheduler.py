@@ -58,7 +58,7 @@ def planned(fields: Mapping[str, Any]) -> Plan:
 
 
 def _duration(text: str) -> timedelta:
-    found = re.fullmatch(r"(\d+)([mhd])", text)
+    found = re.fullmatch(r"(\d{1,4})([mhd])", text)
     if not found:
         raise LabError(f"“{text}” is no duration.", "Write 30m, 3h or 2d.")
     return timedelta(**{UNITS[found[2]]: int(found[1])})
