@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -21,6 +20,7 @@ from typing import Any
 import psutil
 import psycopg
 
+from lab.engine.launch import launched
 from lab.engine.postgres import Database
 from lab.errors import LabError
 from lab.folders import ROOT
@@ -188,10 +188,8 @@ class Crew:
         try:
             with self._log(name).open("wb") as log:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "lab.engine.launch", str(os.getpid()),
-                     str(self.script), *arguments],
-                    cwd=self.script.parent, env=env, stdin=subprocess.PIPE, stdout=log,
-                    stderr=subprocess.STDOUT)
+                    launched(self.script, *arguments), cwd=self.script.parent, env=env,
+                    stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT)
         except OSError as error:
             raise LabError(f"A process could not be started: {error.strerror}.",
                            "Close other programs or raise the limit (ulimit -u).") from error

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import queue
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -18,6 +17,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from lab.engine.history import Event, History
+from lab.engine.launch import launched
 from lab.engine.link import Link, Step
 from lab.engine.postgres import Database
 from lab.engine.recorder import Recorder
@@ -116,8 +116,7 @@ class FreeRun:
             "DATABASE_URL": self.gate.database_url(letter), "LAB_CLOCK": f"file:{self.clock.path}",
             "LAB_START": wakes.isoformat(), "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1",
             "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-m", "lab.engine.launch", str(os.getpid()),
-                   str(self.folder / "worker.py")]
+        command = launched(self.folder / "worker.py")
         process = subprocess.Popen(command, cwd=self.folder, env=env, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                    encoding="utf-8", errors="replace")

@@ -1,8 +1,8 @@
 """Runs a script as `python SCRIPT` would, in a process that cannot outlive the one that started it.
 
-Started as `python -m lab.engine.launch SCRIPT [ARG …]` with a pipe as standard input: when the
-engine is gone, even by SIGKILL, the pipe ends and so does this process. On Linux the kernel sees to
-it too, which also reaches a frozen process.
+Started by the command that `launched` gives, with a pipe as standard input: when the engine is
+gone, even by SIGKILL, the pipe ends and so does this process. On Linux the kernel sees to it too,
+which also reaches a frozen process.
 """
 
 from __future__ import annotations
@@ -19,6 +19,14 @@ from pathlib import Path
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 MOST_WRITTEN = 8 * 1024 ** 2  # bytes; no replica of the lab prints a hundredth of it
 MOST_MEMORY = 1024 ** 3  # bytes; a replica has a fifth of it, most of it never touched
+
+
+def launched(script: str | Path, *arguments: str) -> list[str]:
+    """The command that runs a script, or a package, in a process that ends with this one.
+
+    It has to get a pipe as its standard input.
+    """
+    return [sys.executable, "-m", __spec__.name, str(os.getpid()), str(script), *arguments]
 
 
 def die_with_parent(parent: int) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import psycopg
 
+from lab.engine.launch import launched
 from lab.engine.postgres import Database
 from lab.errors import LabError
 from lab.folders import ROOT
@@ -63,7 +64,7 @@ def _start(database: Database, *command: str, cwd: Path = ROOT) -> subprocess.Po
     env = os.environ | {"DATABASE_URL": database.url, "PYTHONUTF8": "1", "PYTHONPATH": str(ROOT)}
     env.pop("LAB_CLOCK", None)
     return subprocess.Popen(
-        [sys.executable, "-m", "lab.engine.launch", str(os.getpid()), *command], cwd=cwd, env=env,
+        launched(*command), cwd=cwd, env=env,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         encoding="utf-8")
 

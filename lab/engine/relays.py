@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from lab.engine.launch import launched
 from lab.engine.postgres import Database
 from lab.errors import LabError
 from lab.folders import ROOT
@@ -46,7 +46,7 @@ def relay(database: Database, script: Path, ntfy_url: str) -> Iterator[subproces
     env = os.environ | {"DATABASE_URL": database.url, "NTFY_URL": ntfy_url, "PYTHONUTF8": "1",
                         "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(ROOT)}
     env.pop("LAB_CLOCK", None)
-    command = [sys.executable, "-m", "lab.engine.launch", str(os.getpid()), str(script)]
+    command = launched(script)
     with subprocess.Popen(command, cwd=script.parent, env=env, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           encoding="utf-8") as process:

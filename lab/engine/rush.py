@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.engine.launch import launched
 from lab.engine.postgres import Database
 from lab.errors import LabError
 from lab.folders import ROOT
@@ -89,7 +89,7 @@ def rush(database: Database, script: Path, arguments: Sequence[str], ntfy_url: s
     env = os.environ | {"DATABASE_URL": database.url, "NTFY_URL": ntfy_url, "PYTHONUTF8": "1",
                         "PYTHONPATH": str(ROOT)}
     env.pop("LAB_CLOCK", None)
-    command = [sys.executable, "-m", "lab.engine.launch", str(os.getpid()), str(script), *arguments]
+    command = launched(script, *arguments)
     samples = []
     with database.connect() as conn, subprocess.Popen(
             command, cwd=script.parent, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,

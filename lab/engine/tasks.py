@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from lab.engine.launch import launched
 from lab.engine.postgres import Database
 from lab.errors import LabError
 from lab.folders import ROOT
@@ -73,4 +73,4 @@ def _command_line(folder: Path, command: Sequence[str]) -> list[str]:
     if not script.exists():
         raise LabError(f"{folder.name} has no module {command[2]}.",
                        "The command would fail in the container as well: correct the template.")
-    return [sys.executable, "-m", "lab.engine.launch", str(os.getpid()), str(script), *command[3:]]
+    return launched(script, *command[3:])

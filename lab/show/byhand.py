@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+from lab.engine.launch import launched
 from lab.engine.postgres import server
 from lab.engine.stepper import INCIDENT
 from lab.errors import LabError
@@ -41,8 +41,7 @@ def run(args: argparse.Namespace) -> int:
             "DATABASE_URL": database.url, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
         for number in range(1, args.times + 1):
             console.print(terminal.heading(f"python {shown}   ({number} of {args.times})"))
-            command = [sys.executable, "-m", "lab.engine.launch", str(os.getpid()), str(script),
-                       *args.arguments]
+            command = launched(script, *args.arguments)
             with subprocess.Popen(command, cwd=script.parent, env=env, stdin=subprocess.PIPE,
                                   process_group=0) as process:  # Ctrl-C is ours: it is killed
                 try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.text import Text
 
+from lab.engine.launch import launched
 from lab.engine.postgres import server
 from lab.judge.scenarios import scenarios, theatre
 from lab.judge.stage import stages
@@ -26,7 +26,7 @@ SPIN = Path(__file__).parents[1] / "engine" / "spin.py"  # not imported: it neve
 @contextmanager
 def busy(processes: int) -> Iterator[None]:
     """Keep so many processors busy until the block ends."""
-    command = [sys.executable, "-m", "lab.engine.launch", str(os.getpid()), str(SPIN)]
+    command = launched(SPIN)
     started = [subprocess.Popen(command, stdin=subprocess.PIPE, process_group=0)  # Ctrl-C is ours
                for _ in range(processes)]
     try:
