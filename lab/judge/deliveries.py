@@ -189,7 +189,7 @@ def _told(played: Played, of: str) -> str:
 
 def _how(schedule: Schedule, late: timedelta) -> str:
     """Who can start a task so late: past the event's age the scheduler does not try any more."""
-    return "the dead letter, sent again by hand" if late > schedule.age else "RunTask accepted"
+    return "sent again by hand" if late > schedule.age else "RunTask accepted"
 
 
 def _long(time: timedelta) -> str:
