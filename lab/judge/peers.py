@@ -112,7 +112,8 @@ def frozen(run: Run) -> None:
         run.crew.freeze(first)
         run.age()
         hold.commit()
-    run.crew.wait_for(lambda: set(run.crew.busy()) <= {first}, LIMIT)
+    if not run.crew.wait_for(lambda: set(run.crew.busy()) <= {first}, LIMIT):
+        raise NotRun(f"its other processes were still at work after {LIMIT:.0f} s")
     other = next(name for name in reversed(NAMES) if name != first)
     run.crew.kill(other)
     run.crew.start(other)

@@ -134,7 +134,7 @@ def first_duplicate(used: Server) -> Rows:
 
 
 def _until_twice(command: Sequence[str], folder: Path, more: dict[str, str]) -> float:
-    """Real seconds until a command's output shows the second payment; then it is interrupted."""
+    """Real seconds until a command's output shows the second payment; then it goes on."""
     began = time.perf_counter()
     with subprocess.Popen(command, cwd=folder, env=os.environ | more, text=True, encoding="utf-8",
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
@@ -144,7 +144,7 @@ def _until_twice(command: Sequence[str], folder: Path, more: dict[str, str]) -> 
             if paid == 2:
                 break
         seconds = time.perf_counter() - began
-        process.stdout.read()  # it goes on to its end, so that nothing is left of it
+        process.stdout.read()
     if paid < 2:
         raise LabError(f"{' '.join(command)} showed no duplicate.", "Run it by hand.")
     return seconds

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
-from pathlib import Path
 
 from rich.console import Console
 
@@ -15,7 +13,7 @@ from lab.judge.stage import stage
 from lab.show import ladder, picture, terminal, timeline
 from lab.show.picture import Picture
 
-__all__ = ["FOLDER", "drawn", "run", "words"]
+__all__ = ["FOLDER", "drawn", "run"]
 
 FOLDER = ROOT / "docs" / "pictures"
 INCIDENT = 0, "A2"  # the stage and the scenario that the README begins with
@@ -43,8 +41,3 @@ def drawn(console: Console, used: Server) -> dict[str, Picture]:
                                  outcome.verdict)
     climbed = ladder.climb(console, used)
     return {"incident": incident, "ladder": climbed.heat_map(), "shares": climbed.shares()}
-
-
-def words(svg: Path) -> list[str]:
-    """All that is written in a picture, in the order in which it was drawn."""
-    return re.findall(r"<!-- (.*?) -->", svg.read_text("utf-8"))
