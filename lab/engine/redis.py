@@ -50,7 +50,7 @@ class RedisPair:
         if lack := missing():
             raise lack
         self._folder = tempfile.TemporaryDirectory(prefix="lab-redis-", ignore_cleanup_errors=True)
-        self._port, self._other = _free_port(), _free_port()
+        self._port = _free_port()
         self._servers: list[subprocess.Popen] = []
         self._clients: list[Any] = []
         self._disturbed = False
@@ -104,13 +104,11 @@ class RedisPair:
 
     def _start(self) -> None:
         self._disturbed = False
-        self._servers = [self._server(self._port),
-                         self._server(self._other, "--replicaof", "127.0.0.1", str(self._port))]
-        self._primary, self._replica = self._client(self._port), self._client(self._other)
-        for client in (self._primary, self._replica):
-            _until(lambda client=client: client.ping(), "Redis did not start")
+        self._primary = self._server(self._port)
         if int(self._primary.info("server")["redis_version"].split(".")[0]) < 7:
             raise LabError("This redis-server is older than 7.", "Install Redis 7 or newer.")
+        # A new port each time: after a failover the old one was free for any other process to take.
+        self._replica = self._server(_free_port(), "--replicaof", "127.0.0.1", str(self._port))
         self._in_step()
 
     def _stop(self) -> None:
@@ -120,6 +118,7 @@ class RedisPair:
         for server in self._servers:
             server.kill()
             server.wait()
+        self._servers.clear()
 
     def _in_step(self) -> None:
         """Wait until the replica has all that the primary has."""
@@ -131,14 +130,19 @@ class RedisPair:
 
         _until(reached, "The replica did not catch up")
 
-    def _server(self, port: int, *options: str) -> subprocess.Popen:
+    def _server(self, port: int, *options: str) -> Any:
+        """Start a server and return its client, once it is this server that answers there."""
         parent = os.getpid()
-        return subprocess.Popen(
+        server = subprocess.Popen(
             ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
              "--appendonly", "no", "--dir", self._folder.name, "--repl-diskless-sync-delay", "0",
              *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             preexec_fn=(lambda: die_with_parent(parent)) if sys.platform == "linux" else None)
+        self._servers.append(server)
+        client = self._client(port)
+        _until(lambda: client.info("server")["process_id"] == server.pid, "Redis did not start")
+        return client
 
     def _client(self, port: int) -> Any:
         import redis  # an extra: only the stages that are about it need it

@@ -75,9 +75,8 @@ def left_behind(desk: Desk) -> list[str]:
 
     A connection keeps its database from being dropped: where no database is left, none is either.
     """
-    found = [f"Process {child.pid} is still there." for child in
-             psutil.Process(os.getpid()).children(recursive=True)
-             if "lab.engine.warm" in " ".join(child.cmdline())]
+    found = [f"Process {child.pid} ({child.name()}) is still there." for child in
+             psutil.Process(os.getpid()).children(recursive=True)]
     with server() as used, target.connect(target.parse(used.url)) as conn:
         rows = conn.execute("SELECT datname FROM pg_database WHERE datname = ANY(%s)", [desk.names])
         found += [f"The database {name} is still there." for name, in rows]
