@@ -196,7 +196,8 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
         command.arguments(
-            commands.add_parser(name, help=command.help, description=command.help.capitalize())
+            commands.add_parser(name, help=command.help, description=command.help.capitalize(),
+                                allow_abbrev=False)
         )
     return top
 

@@ -66,13 +66,18 @@ def test_doctor_says_the_same_as_the_command_that_fails(fault, foreign_server, m
     assert str(last).splitlines()[1].strip() == caught.value.remedy
 
 
+def cleaned():
+    """What was done, a line each."""
+    return [check.what for check in clean()]
+
+
 def test_clean_stops_the_server_of_a_killed_process_and_removes_its_data():
     with user_process() as killed:
         killed.stdout.readline()
         killed.kill()
     data = Path(datadir.load().data)
     assert embedded._postmaster()
-    assert clean() == ["Stopped the embedded server.", "Removed its data."]
+    assert cleaned() == ["Stopped the embedded server.", "Removed its data."]
     assert not embedded._postmaster()
     assert not data.exists()
     assert clean() == []
@@ -85,7 +90,7 @@ def test_clean_leaves_a_server_that_is_in_use_alone_but_for_left_over_databases(
         killed.kill()
         killed.wait()
         with server() as used:
-            done = clean()
+            done = cleaned()
             assert f"Dropped {left} on the embedded server." in done
             assert done[-1].startswith("The embedded server is in use by")
             with psycopg.connect(used.url) as conn:
@@ -110,7 +115,7 @@ def test_doctor_names_left_over_databases_of_another_server_and_clean_drops_them
     assert "make clean" in text
     monkeypatch.undo()
     monkeypatch.setenv("DATABASE_URL", foreign_server.url("maker", ODD))
-    assert any(line.startswith(f"Dropped {left} at 127.0.0.1:") for line in clean())
+    assert any(line.startswith(f"Dropped {left} at 127.0.0.1:") for line in cleaned())
     with psycopg.connect(foreign_server.url(), client_encoding="utf8") as conn:
         names = {name for (name,) in conn.execute("SELECT datname FROM pg_database")}
     assert {name for name in names if name.startswith("lab_")} == {"lab_results"}
@@ -118,4 +123,7 @@ def test_doctor_names_left_over_databases_of_another_server_and_clean_drops_them
 
 def test_clean_says_so_when_the_server_of_database_url_cannot_be_reached(monkeypatch):
     monkeypatch.setenv("DATABASE_URL", "postgresql://u:secret@127.0.0.1:1/db")
-    assert "127.0.0.1:1 cannot be used" in clean()[-1]
+    last = clean()[-1]
+    assert "127.0.0.1:1 cannot be used" in last.what
+    assert not last.ok
+    assert "secret" not in str(last)

@@ -34,22 +34,22 @@ def doctor() -> list[Check]:
     return [Check(True, f"Python {sys.version.split()[0]}."), *_postgres()]
 
 
-def clean() -> list[str]:
+def clean() -> list[Check]:
     """Drop left-over databases, stop a left-over embedded server, and remove its data.
 
     Databases and servers that somebody is connected to stay.
 
     Returns:
-        What was done, was left alone or could not be reached, a line each.
+        What was done or was left alone; not `ok` is what could not be reached.
     """
-    done = _clean_embedded() if programs.installed() else []
+    done = [Check(True, line) for line in (_clean_embedded() if programs.installed() else [])]
     if url := target.database_url():
         try:
             parts = target.parse(url)
             with target.connect(parts) as admin:
-                done += _sweep(admin, f"at {target.place(parts)}")
+                done += [Check(True, line) for line in _sweep(admin, f"at {target.place(parts)}")]
         except LabError as error:
-            done.append(str(error))
+            done.append(Check(False, error.what, error.remedy))
     return done
 
 

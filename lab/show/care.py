@@ -18,12 +18,17 @@ def doctor(args: argparse.Namespace) -> int:
 
 
 def clean(args: argparse.Namespace) -> int:
-    """Stop and drop what the lab left behind, delete out/, and print what was done."""
+    """Stop and drop what the lab left behind, delete out/, and print what was done.
+
+    Returns 1 when a server could not be reached, so that something may still be there.
+    """
     done = engine.clean()
+    console = screen()
+    for check in done:
+        console.print(f"{check.what}\n{check.remedy}".strip(), soft_wrap=True)
     if folders.OUT.exists():
         shutil.rmtree(folders.OUT)
-        done.append("Deleted out/.")
-    console = screen()
-    for line in done or ["There was nothing to clean."]:
-        console.print(line, soft_wrap=True)
-    return 0
+        console.print("Deleted out/.")
+    elif not done:
+        console.print("There was nothing to clean.")
+    return 0 if all(check.ok for check in done) else 1
