@@ -7,7 +7,7 @@ PYTHON ?= python3
 # Byte code goes into .venv and __pycache__ even where the user's shell turns it off: without it each
 # of the many short-lived processes here compiles SQLAlchemy again, for a second and more.
 unexport PYTHONDONTWRITEBYTECODE
-EXTRAS := test notebooks api play book docker cdk peers redis dev
+EXTRAS := test notebooks api play book docker cdk peers redis k6 dev
 TEST_EXTRAS := test notebooks api play redis
 STAGES := 0 1 2 3 4 5 6 7 8 9 10
 
@@ -149,7 +149,7 @@ book: $(CORE) $(call extra,book)  ## all READMEs and notebooks as a site that wo
 	@$(LAB) book
 
 .PHONY: test
-test: $(CORE) $(call extra,$(TEST_EXTRAS) $(if $(CI),cdk))  ## run every test (PYTEST="-k word" to choose)
+test: $(CORE) $(call extra,$(TEST_EXTRAS) $(if $(CI),cdk k6))  ## run every test (PYTEST="-k word" to choose)
 	@$(PY) tools/packages.py
 	@$(PY) -m pytest $(PYTEST)
 

@@ -2,8 +2,10 @@
 
 import os
 import random
+import shutil
 import subprocess
 import sys
+import sysconfig
 import time
 from datetime import timedelta
 from importlib.util import find_spec
@@ -261,6 +263,16 @@ def test_nine_passes_of_the_atomic_update_over_http_lose_nothing(server):
     assert len(seen) == 9
     sent = STAGE.data["load"]["requests"]
     assert sent >= max(STAGE.data["load"]["users"]), "each user sends at least one"
+    assert [(one.answered, one.failed, one.counted) for one in seen] == [(sent, 0, sent)] * 9
+
+
+@NEEDS_API
+def test_k6_plays_the_same_users_and_the_atomic_update_loses_nothing(server, monkeypatch):
+    monkeypatch.setenv("PATH", os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]]))
+    if not shutil.which("k6"):
+        pytest.skip("k6 is not here (make .venv/.k6 installs it)")
+    seen = load.loads(server, STAGE, k6=True, only=("atomic_update",))["atomic_update"]
+    sent = STAGE.data["load"]["requests"]
     assert [(one.answered, one.failed, one.counted) for one in seen] == [(sent, 0, sent)] * 9
 
 
