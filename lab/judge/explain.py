@@ -22,7 +22,7 @@ NOTES = {
     "40001": "Its snapshot is older than what the other one committed.",
     "42P01": "Its name is another one, or it was dropped; the tables have to stay.",
     "EOFError": "Nobody sits at the keyboard of a replica, so input() gets no answer.",
-    "SystemExit": "sys.exit() ends the whole service, not only this job.",
+    "SystemExit": "sys.exit() ends the process: a command has failed then, a service is gone.",
     "OSError": "A replica may print or write 8 MB at most.",
     "MemoryError": "A replica may have 1 GB of memory at most.",
     "RecursionError": "The function calls itself without an end.",
