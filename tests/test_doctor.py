@@ -1,12 +1,14 @@
 """`doctor` says what a lesson would run into; `clean` takes away what killed commands left."""
 
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from lab.engine import databases, datadir, embedded, target
+from lab.engine import databases, datadir, embedded, scratch, target
 from lab.engine.doctor import clean, doctor
 from lab.engine.postgres import server
 from lab.errors import LabError
@@ -67,8 +69,8 @@ def test_doctor_says_the_same_as_the_command_that_fails(fault, foreign_server, m
 
 
 def cleaned():
-    """What was done, a line each."""
-    return [check.what for check in clean()]
+    """What was done to servers, a line each: folders are the machine's, other tests' among them."""
+    return [check.what for check in clean() if "folders" not in check.what]
 
 
 def test_clean_stops_the_server_of_a_killed_process_and_removes_its_data():
@@ -80,7 +82,24 @@ def test_clean_stops_the_server_of_a_killed_process_and_removes_its_data():
     assert cleaned() == ["Stopped the embedded server.", "Removed its data."]
     assert not embedded._postmaster()
     assert not data.exists()
-    assert clean() == []
+    assert cleaned() == []
+
+
+def test_clean_deletes_the_temporary_folder_of_a_killed_process_and_no_other(monkeypatch, tmp_path):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    made = ("from lab.engine import scratch; kept = scratch.folder(); "
+            "print(kept.name, flush=True); input()")
+    with (subprocess.Popen([sys.executable, "-c", made], stdin=subprocess.PIPE, text=True,
+                           stdout=subprocess.PIPE) as killed, scratch.folder() as ours):
+        left = Path(killed.stdout.readline().strip())
+        assert scratch.sweep() == 0
+        assert left.exists()
+        killed.kill()
+        killed.wait()
+        assert scratch.sweep() == 1
+        assert not left.exists()
+        assert Path(ours).exists()
 
 
 def test_clean_leaves_a_server_that_is_in_use_alone_but_for_left_over_databases():

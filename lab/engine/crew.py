@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +19,7 @@ from typing import Any
 import psutil
 import psycopg
 
+from lab.engine import scratch
 from lab.engine.launch import launched
 from lab.engine.postgres import Database
 from lab.errors import LabError
@@ -65,7 +65,7 @@ class Crew:
         self.urls = urls or {}
         self.processes: dict[str, subprocess.Popen] = {}
         self._started: list[subprocess.Popen] = []
-        self._folder = tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True)
+        self._folder = scratch.folder()
         self.monitor = database.connect()
 
     def __enter__(self) -> Crew:

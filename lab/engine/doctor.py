@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import psycopg
 
-from lab.engine import databases, datadir, embedded, programs, target
+from lab.engine import databases, datadir, embedded, programs, scratch, target
 from lab.engine.postgres import server
 from lab.errors import LabError
 
@@ -35,7 +35,7 @@ def doctor() -> list[Check]:
 
 
 def clean() -> list[Check]:
-    """Drop left-over databases, stop a left-over embedded server, and remove its data.
+    """Drop left-over databases and temporary folders, stop a left-over server, remove its data.
 
     Databases and servers that somebody is connected to stay.
 
@@ -43,6 +43,8 @@ def clean() -> list[Check]:
         What was done or was left alone; not `ok` is what could not be reached.
     """
     done = [Check(True, line) for line in (_clean_embedded() if programs.installed() else [])]
+    if folders := scratch.sweep():
+        done.append(Check(True, f"Deleted temporary folders of killed commands: {folders}."))
     if url := target.database_url():
         try:
             parts = target.parse(url)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import queue
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from lab.engine import scratch
 from lab.engine.history import Event, History
 from lab.engine.launch import launched
 from lab.engine.link import Link, Step
@@ -60,7 +60,7 @@ class FreeRun:
         self.folder, self.start, self.apart, self.on_event = folder, start, apart, on_event
         self.letters = [chr(ord("A") + index) for index in range(replicas)]
         self.env = dict(env or {})
-        self._temporary = tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True)
+        self._temporary = scratch.folder()
         self.clock = SharedClock(Path(self._temporary.name) / "clock")
         self.record = Recorder(start)
         self.gate = Gate(database.url)

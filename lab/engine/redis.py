@@ -11,13 +11,13 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
+from lab.engine import scratch
 from lab.engine.launch import die_with_parent
 from lab.errors import LabError
 
@@ -49,7 +49,7 @@ class RedisPair:
     def __init__(self) -> None:
         if lack := missing():
             raise lack
-        self._folder = tempfile.TemporaryDirectory(prefix="lab-redis-", ignore_cleanup_errors=True)
+        self._folder = scratch.folder()
         self._port = _free_port()
         self._servers: list[subprocess.Popen] = []
         self._clients: list[Any] = []

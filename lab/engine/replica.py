@@ -8,7 +8,6 @@ import secrets
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from typing import Any
 
 import psutil
 
+from lab.engine import scratch
 from lab.engine.channel import Channel
 from lab.engine.link import Step
 from lab.engine.warm import encode
@@ -184,7 +184,7 @@ class Stable:
 
     def __init__(self, gate: Gate, spares: int = 0, imports: Sequence[str] = IMPORTS) -> None:
         self.gate, self.spares, self.imports = gate, spares, imports
-        self._folder = tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True)
+        self._folder = scratch.folder()
         self._token = secrets.token_hex(16)
         self._starting: dict[int, Process] = {}
         self._idle: list[Process] = []

@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
 
 from lab.engine import schedule as schedules
+from lab.engine import scratch
 from lab.engine.history import History
 from lab.engine.postgres import Server
 from lab.engine.schedule import Schedule
@@ -47,7 +47,7 @@ def crowd() -> float:
 @contextmanager
 def bench(exercise: Exercise, server: Server) -> Iterator[Bench]:
     """A bench for an exercise; nothing of it is left when the block ends."""
-    with TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True) as temporary:
+    with scratch.folder() as temporary:
         made = Bench(exercise, server, Path(temporary))
         try:
             yield made

@@ -12,7 +12,6 @@ import os
 import platform
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ from pathlib import Path
 import psutil
 from rich.table import Table
 
-from lab.engine import isolationtester
+from lab.engine import isolationtester, scratch
 from lab.engine.explore import explore
 from lab.engine.history import History
 from lab.engine.isolationtester import SPECS, Spec
@@ -125,11 +124,11 @@ def first_duplicate(used: Server) -> Rows:
     """`make stage-0`, until the coins are inserted a second time: here, and in a fresh clone."""
     warm = _until_twice([sys.executable, "-m", "lab", "stage", "0"], ROOT, {})
     yield "stage 0, to its first duplicate", f"{warm:.1f} s", "≤ 3 s"
-    with tempfile.TemporaryDirectory(prefix="lab-bench-", ignore_cleanup_errors=True) as folder:
-        clone, scratch = Path(folder) / "clone", Path(folder) / "tmp"
-        scratch.mkdir()
+    with scratch.folder() as folder:
+        clone, temporary = Path(folder) / "clone", Path(folder) / "tmp"
+        temporary.mkdir()
         _quietly(["git", "clone", "--quiet", str(ROOT), str(clone)])
-        cold = _until_twice(["make", "stage-0"], clone, {"TMPDIR": str(scratch)})
+        cold = _until_twice(["make", "stage-0"], clone, {"TMPDIR": str(temporary)})
     yield "  from a fresh clone, packages in the cache", f"{cold:.1f} s", "≤ 10 s"
 
 

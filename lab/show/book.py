@@ -13,12 +13,12 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
 from rich.text import Text
 
+from lab.engine import scratch
 from lab.errors import LabError
 from lab.folders import ROOT
 from lab.show import terminal
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     if not (find_spec("sphinx") and find_spec("myst_nb")):
         raise LabError("Sphinx is not installed in this environment.", "Run: make book")
     console = terminal.screen()
-    with tempfile.TemporaryDirectory(prefix="lab-") as temporary:
+    with scratch.folder() as temporary:
         source = Path(temporary)
         pages = _collect(source)
         scripts = _mermaid(source / "_static")
@@ -149,7 +149,7 @@ def _mermaid(static: Path) -> list[str]:
     npm = shutil.which("npm")
     if not npm:
         return []
-    with tempfile.TemporaryDirectory(prefix="lab-") as temporary:
+    with scratch.folder() as temporary:
         done = subprocess.run([npm, "pack", "--silent", "mermaid@11"], cwd=temporary, text=True,
                               capture_output=True, check=False)
         packed = list(Path(temporary).glob("*.tgz"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from lab.engine import scratch
 from lab.engine.load import Pass, api, http_load, statement_load
 from lab.engine.postgres import Server
 from lab.errors import LabError
@@ -167,7 +167,7 @@ def against_pgbench(server: Server, stage: Stage, clients: int = 10,
     program, statement = _pgbench(), stage.data["load"]["statement"]
     with stage.database(server) as database:
         ours = statement_load(database, statement, clients, seconds)
-    with stage.database(server) as database, tempfile.TemporaryDirectory() as folder:
+    with stage.database(server) as database, scratch.folder() as folder:
         script = Path(folder) / "statement.sql"
         script.write_text(statement.strip() + ";\n", encoding="utf-8")
         done = subprocess.run(

@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 from lab import folders
+from lab.engine import scratch
 from lab.engine.postgres import server
 from lab.errors import LabError
 
@@ -93,7 +94,7 @@ def execute(path: Path):
             "`make notebooks` installs it; without make: python3 tools/setup.py notebooks",
         ) from None
     notebook = nbformat.read(path, as_version=4)
-    with tempfile.TemporaryDirectory(prefix="lab-notebook-") as private:
+    with scratch.folder() as private:
         os.environ["JUPYTER_RUNTIME_DIR"] = private
         kernel = AsyncKernelManager(
             kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[])
