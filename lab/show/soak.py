@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     console = terminal.screen()
     failed = 0
     with server() as used, busy(os.cpu_count() or 2):
-        for stage in stages():
+        for stage in filter(scenarios, stages()):
             kept = dict.fromkeys(scenarios(stage), 0)
             with theatre(stage, used) as scene, terminal.meter(
                     console, stage.name, args.times, "rounds") as tell:
