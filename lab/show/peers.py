@@ -21,7 +21,7 @@ HEADS = {
            "claim": "claim", "got": "A and B got for it",
            "atomic": "work in the claim's transaction"},
     "es": {"library": "biblioteca", "version": "versión", "alive": "tres vivos",
-           "killed": "muerto a medio trabajo", "missed": "todos caídos en el slot",
+           "killed": "muerto a medio trabajo", "missed": "todos caídos en la ranura",
            "frozen": "ganador congelado", "silent": "None silencioso", "zone": "zona de su cron",
            "claim": "reclamo", "got": "A y B recibieron",
            "atomic": "trabajo en la transacción del reclamo"},
