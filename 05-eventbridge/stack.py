@@ -5,7 +5,7 @@ a parameter instead of being built here, so that a synth needs no Docker and no 
 into the template.
 """
 
-from aws_cdk import CfnParameter, Duration, Stack
+from aws_cdk import CfnOutput, CfnParameter, Duration, Fn, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_ecs as ecs
@@ -21,7 +21,10 @@ USER, DATABASE = "community", "community"
 
 
 class Community(Stack):
-    """Everything, in one stack. Parameters: ImageTag, AlarmEmail."""
+    """Everything, in one stack. Parameters: ImageTag, AlarmEmail.
+
+    Outputs: ClusterName, SubnetIds, SecurityGroupId, which a person needs to run a job by hand.
+    """
 
     def __init__(self, scope: Construct, name: str, **options) -> None:
         super().__init__(scope, name, **options)
@@ -38,6 +41,11 @@ class Community(Stack):
         # Never run without a command of its own, which is why its default does nothing.
         job = self._task("Job", "job", ["python", "-m", "jobs", "--list"])
         Schedules(self, "Schedules", cluster=self.cluster, job=job, security_group=self.tasks)
+        private = self.vpc.select_subnets(subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS)
+        for output, value in {"ClusterName": self.cluster.cluster_name,
+                              "SubnetIds": Fn.join(",", private.subnet_ids),
+                              "SecurityGroupId": self.tasks.security_group_id}.items():
+            CfnOutput(self, output, value=value)
 
     def _database(self) -> rds.DatabaseInstance:
         """Postgres in the private subnets; its password is made by AWS, and stays there."""

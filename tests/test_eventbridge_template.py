@@ -276,6 +276,17 @@ def alarms_reach_a_person(template):
 
 
 @check
+def the_outputs_are_what_a_job_by_hand_needs_and_the_scheduler_uses(template):
+    told = {name: text(output["Value"]) for name, output in template["Outputs"].items()}
+    (cluster,) = of(template, "ECS::Cluster")
+    assert told.pop("ClusterName") == f"${{{cluster}}}"
+    for call in calls(template):
+        network = call["NetworkConfiguration"]["AwsvpcConfiguration"]
+        assert told == {"SubnetIds": ",".join(network["Subnets"]),
+                        "SecurityGroupId": network["SecurityGroups"][0]}
+
+
+@check
 def three_replicas_run_the_worker(template):
     service = only(of(template, "ECS::Service"))
     name, worker = task(template, "worker")
@@ -323,7 +334,7 @@ def the_database_is_private_and_encrypted(template):
 
 @check
 def nothing_of_the_machine_that_made_it_is_in_it(template):
-    assert sorted(template) == ["Parameters", "Resources"]
+    assert sorted(template) == ["Outputs", "Parameters", "Resources"]
     assert sorted(template["Parameters"]) == ["AlarmEmail", "ImageTag"]
     assert not [name for name, resource in template["Resources"].items() if "Metadata" in resource]
     assert not of(template, "CDK::Metadata")
@@ -494,6 +505,11 @@ def nobody_subscribed(t):
 @mutant("alarms_reach_a_person")
 def the_alarm_may_not_publish(t):
     only(of(t, "SNS::TopicPolicy"))["PolicyDocument"]["Statement"].pop(0)
+
+
+@mutant("the_outputs_are_what_a_job_by_hand_needs_and_the_scheduler_uses")
+def another_subnet_for_a_job_by_hand(t):
+    t["Outputs"]["SubnetIds"]["Value"]["Fn::Join"][1].pop()
 
 
 @mutant("three_replicas_run_the_worker")
