@@ -63,12 +63,12 @@ def test_a_key_of_its_own_is_a_slot_of_its_own(theatre_of):
 def jobs(server):
     """Runs the command by hand on one database; gives (exit code, stdout, stderr)."""
     with STAGE.database(server) as database:
-        def command(*arguments, folder=HERE):
+        def command(*arguments, folder=HERE, url=database.url):
             done = subprocess.run(
                 [sys.executable, "-m", "jobs", *arguments], cwd=folder, text=True, check=False,
                 encoding="utf-8", capture_output=True,
-                env={"DATABASE_URL": database.url, "PYTHONPATH": str(HERE.parent),
-                     "PYTHONUTF8": "1", "PATH": ""})
+                env={"DATABASE_URL": url, "PYTHONPATH": str(HERE.parent), "PYTHONUTF8": "1",
+                     "PATH": ""})
             return done.returncode, done.stdout, done.stderr
 
         command.database = database
@@ -104,12 +104,20 @@ def test_the_other_two_jobs_write_what_they_are_for_and_claim_their_own_slots(jo
     (("weekly_digest", "--now", "friday"), "is not a time"),
     (("weekly_digest", "--now", "2026-06-05T18:00:00"), "has no zone"),
     (("weekly_digest", "--now", "0001-01-01T00:00:00Z"), "is outside the calendar"),
+    (("weekly_digest", "--no", FRIDAY), "unrecognized arguments: --no"),
 ])
 def test_wrong_usage_runs_nothing_says_why_and_exits_with_2(jobs, arguments, said):
     code, out, err = jobs(*arguments)
     assert (code, out) == (2, "") and said in err and "Traceback" not in err
     with jobs.database.connect() as conn:
         assert conn.execute("SELECT count(*) FROM worker_runs").fetchone()[0] == 0
+
+
+def test_without_a_database_it_says_so_in_two_sentences_and_exits_with_2(jobs):
+    code, out, err = jobs("weekly_digest", "--now", FRIDAY, url="")
+    assert (code, out) == (2, "") and err.startswith("DATABASE_URL is not set")
+    assert err.count("\n") == 2 and "Traceback" not in err and "run again" not in err
+    assert jobs("--list", url="")[0] == 0, "to list the jobs needs none"
 
 
 def test_a_job_that_raises_keeps_nothing_and_exits_with_1(jobs):

@@ -57,6 +57,14 @@ def test_the_code_that_runs_is_that_of_04_unchanged(name):
     assert (HERE / name).read_bytes() == (HERE.parent / "04-cli-entrypoint" / name).read_bytes()
 
 
+def test_the_mistake_to_try_takes_no_shortened_option_either():
+    done = subprocess.run(
+        [sys.executable, "-m", "unclaimed", "leaderboard_close", "--no", "2026-05-30T00:00:00Z"],
+        cwd=HERE, env={"PYTHONPATH": str(HERE.parent), "PATH": ""}, text=True, check=False,
+        capture_output=True)
+    assert done.returncode == 2 and "unrecognized arguments: --no" in done.stderr
+
+
 # What 04 leaves to its caller, the scheduler does: it names the slot.
 
 

@@ -30,7 +30,7 @@ def close(now: datetime) -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """The command line of `python -m jobs`, for this one job."""
-    parser = argparse.ArgumentParser("python -m unclaimed")
+    parser = argparse.ArgumentParser("python -m unclaimed", allow_abbrev=False)
     parser.add_argument("name", choices=["leaderboard_close"])
     parser.add_argument("--now", type=when, metavar="ISO8601")
     args = parser.parse_args(argv)

@@ -1,11 +1,12 @@
 """The command: python -m jobs NAME [--now ISO8601] [--list]
 
 Exit codes, one meaning each: 0 the slot's work is committed (the text says by whom), 1 the job
-failed and nothing was kept, 2 the command line is wrong and nothing was run.
+failed and nothing was kept, 2 the command line is wrong or DATABASE_URL missing: nothing was run.
 """
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -39,7 +40,8 @@ def when(text: str) -> datetime:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the job that the arguments name; returns the exit code."""
-    parser = argparse.ArgumentParser("python -m jobs", description="Run one job, once.")
+    parser = argparse.ArgumentParser("python -m jobs", description="Run one job, once.",
+                                     allow_abbrev=False)
     parser.add_argument("name", nargs="?", metavar="NAME", choices=JOBS, help=", ".join(JOBS))
     parser.add_argument("--now", type=when, metavar="ISO8601",
                         help="the time whose slot is meant, with its zone (default: this moment)")
@@ -50,6 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return DONE
     if not args.name:
         parser.error(f"which job? one of: {', '.join(JOBS)}")
+    if not os.environ.get("DATABASE_URL"):
+        print("DATABASE_URL is not set, so there is no database to run this on.\n"
+              "Set it to the URL of one that has the tables.", file=sys.stderr)
+        return USAGE
     try:
         did = run_job(JOBS[args.name], args.now or clock.now())
     except Exception:
