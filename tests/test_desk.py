@@ -4,7 +4,9 @@ import textwrap
 
 import pytest
 
+from lab.engine import schedule as schedules
 from lab.engine.schedule import Schedule
+from lab.engine.stepper import Impossible
 from lab.engine.where import Frame
 from lab.errors import LabError
 from lab.show.page import soak
@@ -42,6 +44,25 @@ def test_a_problem_leaves_the_run_as_it_was(desk):
         assert isinstance(desk.problem, LabError)
         assert view(desk)["schedule"] == "A*2"
         assert view(desk)["stage"]["number"] == 3
+
+
+def test_a_move_that_a_replay_cannot_make_again_ends_the_run_there_and_is_told(desk, monkeypatch):
+    desk.do("play", text="A B A B A")
+    made = schedules.make
+
+    def another_first(stepper, move):  # as when two waited for A, and the other one wakes first
+        if stepper.record.move == 3:
+            raise Impossible("B cannot take a step: it is waiting for C.", "C can.")
+        made(stepper, move)
+
+    monkeypatch.setattr(schedules, "make", another_first)
+    desk.do("undo")
+    assert view(desk)["schedule"] == "A B A"
+    assert desk.problem.what.endswith("the run ends before B.")
+    monkeypatch.undo()
+    desk.do("move", text="A")
+    assert desk.problem is None
+    assert view(desk)["schedule"] == "A B A A"
 
 
 def test_only_a_run_to_the_end_without_faults_counts_as_tried(desk):
