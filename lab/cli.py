@@ -195,21 +195,26 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
-        command.arguments(
-            commands.add_parser(name, help=command.help, description=command.help.capitalize(),
-                                allow_abbrev=False)
-        )
+        own = commands.add_parser(name, help=command.help, description=command.help.capitalize(),
+                                  allow_abbrev=False)
+        own.set_defaults(usage_error=own.error)  # which lists the words that this command knows
+        command.arguments(own)
     return top
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """The parsed command line; the moves of `replay` may also come after its options."""
-    top = parser()
-    args, rest = top.parse_known_args(argv)
+    words: list[str] = []
+    for word in sys.argv[1:] if argv is None else argv:
+        if words and words[-1] in ("--again", "--late"):
+            words[-1] += f"={word}"  # else argparse takes -1d for an option, not for a duration
+        else:
+            words.append(word)
+    args, rest = parser().parse_known_args(words)
     if args.command == "replay" and not any(word.startswith("-") for word in rest):
         args.schedule += rest
     elif rest:
-        top.error(f"unrecognized arguments: {' '.join(rest)}")
+        args.usage_error(f"unrecognized arguments: {' '.join(rest)}")
     return args
 
 

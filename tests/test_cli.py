@@ -72,6 +72,22 @@ def test_wrong_usage_exits_with_2_and_prints_the_usage(args):
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize("word", ["--twise", "twice"])
+def test_a_word_that_a_command_does_not_know_is_named_below_those_that_it_does(word):
+    done = lab("deliver", "5", word)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("usage: python -m lab deliver") and "[--twice]" in done.stderr
+    assert done.stderr.endswith(f"error: unrecognized arguments: {word}\n")
+
+
+@pytest.mark.parametrize(("option", "value"), [
+    ("--again", "-1d"), ("--late", "-3h"), ("--again", "--twice"), ("--again", "3 days")])
+def test_what_is_no_duration_is_refused_with_the_form_of_one(option, value):
+    done = lab("deliver", "5", option, value)
+    assert done.returncode == 2
+    assert done.stderr == f"“{value}” is no duration.\nWrite 30m, 3h or 2d.\n"
+
+
 @pytest.mark.parametrize("number", ["77", "-1", "x", "1.5", "²"])
 def test_an_unknown_stage_lists_those_that_exist(number):
     with pytest.raises(LabError) as caught:
