@@ -163,6 +163,11 @@ def test_a_digest_of_sunday_evening_tells_of_the_week_that_ends(delivered):
     ({"job": "squad_health", "claim": False}, "no squad_health without its claim"),
     ({"slot": "2026-22"}, "is no slot"),
     ({"template": Path("nowhere.json")}, "cannot be read"),
+    ({"never_placed": True, "twice": True}, "--twice needs a container that starts"),
+    ({"never_placed": True, "read_only": True}, "--read-only needs a container that starts"),
+    ({"fail": 99, "twice": True}, "--twice needs a call that is accepted"),
+    ({"fail": 99, "late": DAYS}, "--late needs a call that is accepted"),
+    ({"fail": 99, "never_placed": True}, "--never-placed needs a call that is accepted"),
 ])
 def test_what_cannot_be_delivered_is_refused_with_the_reason(delivered, fields, words):
     with pytest.raises(LabError, match=words):

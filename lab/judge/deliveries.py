@@ -137,22 +137,24 @@ class _Deliveries:
         played.entries += [Entry(at, f"RunTask fails, attempt {number}")
                            for number, at in enumerate(calls.failed, 1)]
         if calls.accepted is None:
+            self._needs("a call that is accepted, and here none is", f"--fail {plan.fail}",
+                        "twice", "late", "read_only", "never_placed")
             kept = (f"a dead letter; {_told(played, 'dead letter')}" if schedule.dead_letters
                     else "there is no dead-letter queue, so nothing is left of it")
             played.entries.append(Entry(calls.failed[-1], f"given up: {calls.gave_up}\n{kept}"))
             return
         at = calls.accepted + plan.late
         if plan.never_placed:
+            self._needs("a container that starts, and here none does", "--never-placed",
+                        "twice", "read_only")
             played.entries.append(Entry(at, "RunTask accepted, and no container ever starts\n"
                                             "no error, no dead letter, nobody is told"))
             return
         what = _how(schedule, plan.late) + (f", {_long(plan.late)} late" if plan.late else "")
+        what += ", delivered twice at once" if plan.twice else ""
         if plan.read_only:
             self._change("read-only")
-        if plan.twice:
-            self.start(at, f"{what}, delivered twice at once", played.firing, copies=2)
-        else:
-            self.start(at, what, played.firing)
+        self.start(at, what, played.firing, copies=1 + plan.twice)
         if plan.read_only:
             self._change("writable")
 
@@ -177,6 +179,11 @@ class _Deliveries:
             self.played.entries.append(Entry(at, "not tried again: the call was accepted\n"
                                                  f"no dead letter; {_told(self.played, 'exit')}"))
 
+    def _needs(self, what: str, against: str, *names: str) -> None:
+        """Raises LabError: the plan has one of `names`, which would be without effect."""
+        if said := [f"--{name.replace('_', '-')}" for name in names if getattr(self.plan, name)]:
+            raise LabError(f"{said[0]} needs {what}.", f"Leave out {said[0]}, or {against}.")
+
     def _change(self, name: str) -> None:
         for statement in condition(name, self.stage.data.get("conditions", {})):
             self.conn.execute(statement)
@@ -193,11 +200,9 @@ def _how(schedule: Schedule, late: timedelta) -> str:
 
 
 def _long(time: timedelta) -> str:
-    minutes = int(time.total_seconds()) // 60
-    for unit, size in (("day", 1440), ("hour", 60), ("minute", 1)):
-        if minutes % size == 0:
-            return f"{minutes // size} {unit}{'s' * (minutes != size)}"
-    return str(time)
+    units = {"day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1)}
+    unit = next(unit for unit, size in units.items() if not time % size)
+    return f"{time // units[unit]} {unit}{'s' * (time != units[unit])}"
 
 
 def _job(stage: Stage, plan: Plan) -> Mapping[str, str]:
