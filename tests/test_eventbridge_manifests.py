@@ -12,7 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from importlib import metadata
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -223,6 +223,8 @@ def test_the_cronjob_is_one():
     (("apiVersion",), "batch/v1beta1"),
     ((*SPEC, "restartPolicy"), "never"),
     ((*CONTAINER, "command"), "python -m jobs"),
+    (("spec", "jobTemplate", "spec", "podFailurePolicy", "rules", 0, "action"), "Fail"),
+    (("spec", "jobTemplate", "spec", "podFailurePolicy", "rules", 0, "onExitCodes", "values"), 2),
     ((*CONTAINER, "env", 0, "value"), 5),
     ((*CONTAINER, "env", 0, "valueFrom", "fieldRef", "field"), "metadata.name"),
 ])
@@ -264,17 +266,39 @@ GNU_DATE = pytest.mark.skipif(
 
 
 @GNU_DATE
-def test_a_late_start_on_kubernetes_is_told_the_time_it_was_planned_for(tmp_path):
-    job = f"leaderboard-close-{int(FRIDAY.timestamp()) // 60}"
+@pytest.mark.parametrize("again", ["", "-2", "-by-hand"])
+def test_a_late_start_on_kubernetes_is_told_the_time_it_was_planned_for(tmp_path, again):
+    planned = datetime.fromisoformat(last_friday())
+    job = f"leaderboard-close-{int(planned.timestamp()) // 60}{again}"
     assert started_by_the_cronjob(tmp_path, job) == (
-        0, ["-m", "jobs", "leaderboard_close", "--now", "2026-06-06T00:00:00Z"], "")
+        0, ["-m", "jobs", "leaderboard_close", "--now", f"{planned.astimezone(UTC):%FT%TZ}"], "")
 
 
 @NO_SHELL
-@pytest.mark.parametrize("job", ["leaderboard-close-by-hand", "manual-1", "", "leaderboard-close-"])
-def test_a_job_named_after_no_time_is_refused(tmp_path, job):
+@pytest.mark.parametrize("job", [
+    "leaderboard-close-by-hand", "manual-1", "", "leaderboard-close-", "leaderboard-close-2",
+    "leaderboard-close-20260605", "leaderboard-close-00000009", "leaderboard-close-1780704000",
+    f"leaderboard-close-{int(datetime.now(UTC).timestamp()) // 60 + 60}"])
+def test_a_job_named_after_no_time_or_none_that_can_be_meant_is_refused(tmp_path, job):
     code, arguments, said = started_by_the_cronjob(tmp_path, job)
-    assert (code, arguments) == (2, []) and "named after no time" in said
+    assert (code, arguments) == (2, [])
+    assert said.startswith(f"The Job {job} is named after no time between 2020 and now.\n")
+    assert said.count("\n") == 2
+
+
+def test_the_name_in_the_comment_of_the_cronjob_is_that_of_the_friday_in_the_texts():
+    text = (HERE / "cronjob.yaml").read_text("utf-8") + "".join(fenced("owners.md", "sh"))
+    (minutes,) = set(re.findall(r"leaderboard-close-(\d+)", text))
+    assert int(minutes) * 60 == FRIDAY.timestamp()
+
+
+def test_what_ran_nothing_is_not_tried_again_on_kubernetes():
+    """A wrong command line and a missing database end in 2; so does a Job of a wrong name."""
+    job = loaded("cronjob.yaml")["spec"]["jobTemplate"]["spec"]
+    (rule,) = job["podFailurePolicy"]["rules"]
+    assert rule == {"action": "FailJob", "onExitCodes": {
+        "containerName": container()["name"], "operator": "In", "values": [2]}}
+    assert job["template"]["spec"]["restartPolicy"] == "Never", "else the policy is refused"
 
 
 # owners.md and deploy.md
