@@ -88,6 +88,11 @@ def test_a_late_start_claims_the_slot_that_it_was_meant_for(jobs):
     assert "closed" in jobs("leaderboard_close", "--now", "2026-06-08T00:00:00-06:00")[1]
 
 
+def test_a_command_before_the_hour_takes_the_slot_from_the_one_that_is_on_time(jobs):
+    assert "closed" in jobs("leaderboard_close", "--now", "2026-06-04T09:00:00-06:00")[1]
+    assert "already claimed" in jobs("leaderboard_close", "--now", FRIDAY)[1]
+
+
 def test_the_other_two_jobs_write_what_they_are_for_and_claim_their_own_slots(jobs):
     assert jobs("squad_health", "--now", FRIDAY)[1].count("squad ") == 3
     assert jobs("weekly_digest", "--now", FRIDAY)[1] == "digest: 13 members told\n"
