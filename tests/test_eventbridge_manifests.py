@@ -332,6 +332,67 @@ def test_what_a_text_quotes_from_a_file_is_there(name):
         assert found(body, (folders.ROOT / source).read_text("utf-8")), f"not in {source}"
 
 
+AWS = """#!/bin/sh
+case "$*" in
+  *describe-stacks*ClusterName*) echo the-cluster;;
+  *describe-stacks*SubnetIds*) echo subnet-1,subnet-2;;
+  *describe-stacks*SecurityGroupId*) echo sg-1;;
+  *get-login-password*) echo sesame;;
+  *create-repository*) echo 1.dkr.ecr.example.com/community-worker;;
+  *) printf '%s\\n' "$@";;
+esac
+"""
+
+
+@pytest.fixture
+def typed(tmp_path):
+    """Types blocks of deploy.md into a shell whose aws and docker only print what they are told."""
+    for name, script in {"aws": AWS, "docker": "#!/bin/sh\necho docker \"$@\"\n"}.items():
+        (tmp_path / name).write_text(script, "utf-8")
+        (tmp_path / name).chmod(0o755)
+
+    def run(*lines):
+        done = subprocess.run(["/bin/sh", "-eu", "-c", "".join(lines)], capture_output=True,
+                              text=True, check=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+        assert done.stderr == ""
+        return done.stdout.splitlines()
+
+    return run
+
+
+@NO_SHELL
+def test_the_image_is_pushed_under_the_address_that_the_repository_has(typed):
+    said = typed(fenced("deploy.md", "sh")[0])
+    assert [line for line in said if line.startswith("docker")] == [
+        "docker login --username AWS --password-stdin 1.dkr.ecr.example.com",
+        "docker build --platform linux/amd64 -f 05-eventbridge/Dockerfile"
+        " -t 1.dkr.ecr.example.com/community-worker:1 .",
+        "docker push 1.dkr.ecr.example.com/community-worker:1"]
+    template = json.loads((HERE / "template.json").read_text("utf-8"))
+    assert set(template["Parameters"]) == {line.split("=")[0] for line in said[-2:]}
+
+
+@NO_SHELL
+def test_a_job_by_hand_runs_where_the_stack_says_and_is_told_the_planned_time(typed):
+    _, makes_tables, again = fenced("deploy.md", "sh")
+    template = json.loads((HERE / "template.json").read_text("utf-8"))
+    assert set(re.findall(r"\$\(output (\w+)", makes_tables)) == set(template["Outputs"])
+    once = typed(makes_tables)
+    first, second = (dict(zip(words[2::2], words[3::2], strict=True))
+                     for words in (once, typed(makes_tables, again)[len(once):]))
+    for given in (first, second):
+        assert given["--cluster"] == "the-cluster"
+        assert given["--network-configuration"] == (
+            "awsvpcConfiguration={subnets=[subnet-1,subnet-2],securityGroups=[sg-1],"
+            "assignPublicIp=DISABLED}")
+    commands = [json.loads(given["--overrides"])["containerOverrides"] for given in (first, second)]
+    assert commands == [[{"name": "job", "command": words.split()}] for words in (
+        "python load_schema.py", f"python -m jobs leaderboard_close --now {FRIDAY.isoformat()}")]
+    families = {r["Properties"]["Family"] for r in template["Resources"].values()
+                if r["Type"] == "AWS::ECS::TaskDefinition"}
+    assert first["--task-definition"] in families
+
+
 @GNU_DATE
 def test_the_crontab_line_has_the_hour_of_the_cronjob_and_hands_over_todays(tmp_path):
     line = fenced("owners.md", "cron")[0].splitlines()[-1]
