@@ -6,6 +6,7 @@ transaction.
 """
 
 import os
+import sys
 from pathlib import Path
 
 import psycopg
@@ -28,4 +29,7 @@ def load() -> str:
 
 
 if __name__ == "__main__":
+    if "DATABASE_URL" not in os.environ:
+        sys.exit("DATABASE_URL is not set, so there is no database for the tables.\n"
+                 "Set it to the URL of an empty one.")
     print(load())
