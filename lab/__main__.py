@@ -4,6 +4,7 @@ import _thread
 import signal
 import sys
 import threading
+import time
 
 from lab.cli import main
 
@@ -23,9 +24,21 @@ def interrupt_again(lost) -> None:
         lost: what `sys.unraisablehook` gets.
     """
     if lost.exc_type is KeyboardInterrupt:
-        threading.Timer(0.01, interrupt).start()  # not here: it would be dropped again
+        threading.Thread(target=interrupt_later, daemon=True).start()
     else:
         sys.__unraisablehook__(lost)
+
+
+def interrupt_later() -> None:
+    """Interrupt the main thread once it has left `interrupt_again`, where it would be dropped."""
+    frame = sys._current_frames()[threading.main_thread().ident]
+    while frame:
+        if frame.f_code is interrupt_again.__code__:
+            time.sleep(0.001)  # polls: no thread is told where another one is
+            frame = sys._current_frames()[threading.main_thread().ident]
+        else:
+            frame = frame.f_back
+    interrupt()
 
 
 sys.unraisablehook = interrupt_again
