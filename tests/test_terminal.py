@@ -153,8 +153,9 @@ def test_a_ladder_as_promised_has_no_warning():
 
 
 @pytest.mark.parametrize(("code", "promised", "said"), [
-    ("1", "1", "✓ held (1)"), ("D3", "D3", "✗ broke, as promised (D3)"),
-    ("1", "D3", "!! NOT as promised: 1, promised D3"), ("E 1", "E 1", "✓ held (E 1)"),
+    ("1", "1", "✓ held (1: every effect once)"), ("D3", "D3", "✗ broke, as promised (D3)"),
+    ("1", "D3", "!! NOT as promised: 1, promised D3"),
+    ("E 1", "E 1", "✓ held (E 1: every effect once, and a run ended in an error)"),
     ("P", "P", "✗ broke, as promised (P)")])
 def test_a_result_is_held_broken_as_promised_or_not_as_promised(code, promised, said):
     assert terminal.result(code, promised).plain == said

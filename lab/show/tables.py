@@ -29,8 +29,8 @@ def verdict(judged: Judged, history: History | None = None) -> RenderableType:
     style = {"✓": "bold green", "✗": "bold red"}.get(sign, "bold yellow")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     where = "" if not history else " (move)" if history[0].move >= 0 else " (time)"
-    for name in ("effect", "for", "outcome", "times", f"witnesses{where}"):
-        table.add_column(name, overflow="fold", no_wrap=name in ("outcome", "times"))
+    for name in ("effect", "for", "outcome", "found", f"witnesses{where}"):
+        table.add_column(name, overflow="fold", no_wrap=name in ("outcome", "found"))
     alike: dict[tuple, list[str]] = {}
     for effect in judged.effects:
         alike.setdefault((effect.name, effect.outcome, effect.times, effect.expected,

@@ -191,5 +191,7 @@ def result(code: str, promised: str) -> Text:
     said = kept(code, promised)
     if code != promised:
         return Text(f"!! {said}: {code}, promised {promised}", "bold reverse red")
-    return Text(f"{'✓' if said == 'held' else '✗'} {said} ({code})",
-                "bold green" if said == "held" else "bold red")
+    if said != "held":
+        return Text(f"✗ {said} ({code})", "bold red")
+    error = ", and a run ended in an error" if code.startswith("E ") else ""
+    return Text(f"✓ {said} ({code}: every effect once{error})", "bold green")
