@@ -1,5 +1,6 @@
 """What the tests of the bench and of the stages share: one Postgres for the whole session."""
 
+import signal
 from contextlib import ExitStack
 
 import pytest
@@ -7,6 +8,9 @@ import pytest
 from lab.engine import postgres
 from lab.judge.scenarios import theatre
 from lab.judge.stage import stage
+
+# A job in the background ignores SIGINT, and so would every process that a test interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from datetime import datetime, timedelta
 
 import psutil
@@ -100,6 +101,11 @@ def command(*args, **env):
 
 def databases_left():
     """The databases of runs, as the next command leaves the server."""
+    with lab_server() as used, psycopg.connect(used.url, autocommit=True) as conn:
+        for _ in range(200):  # until Postgres has noticed that a killed process has gone
+            if not conn.execute("SELECT FROM pg_stat_activity WHERE datname ~ '^lab_'").rowcount:
+                break
+            time.sleep(0.05)  # polls: a backend tells nobody that its client has gone
     with lab_server():
         pass
     with lab_server() as used, psycopg.connect(used.url, autocommit=True) as conn:
