@@ -68,6 +68,13 @@ def test_a_worker_that_does_not_start_is_said_with_its_last_words(server, tmp_pa
         lived_through(broken, server)
 
 
+def test_a_worker_that_ends_before_its_first_statement_is_said_too(server, tmp_path):
+    ends = doctored(tmp_path, 0, "worker.py", "            if did := tick(now):",
+                    "            raise SystemExit('lost')\n            if did := tick(now):")
+    with pytest.raises(LabError, match=r"Replica \w did not start: lost"):
+        lived_through(ends, server)
+
+
 def test_a_run_in_which_a_replica_died_is_not_judged(server, tmp_path):
     dies = doctored(tmp_path, 0, "worker.py", "            if did := tick(now):",
                     "            if tick(now):\n                raise SystemExit(3)\n"

@@ -136,8 +136,9 @@ class FreeRun:
             pace()
             while not self._lines.empty():
                 letter, line = self._lines.get()
-                if line is None and what:
-                    raise LabError(f"Replica {letter} did not {what}: "
+                begun = self._turns[letter] or letter in self._busy
+                if line is None and not begun:  # what it printed may have been a traceback's start
+                    raise LabError(f"Replica {letter} did not start: "
                                    f"{self._said.get(letter, 'it printed nothing')}.",
                                    f"Run {self.folder.name}/worker.py by hand to see why.", code=1)
                 if line:
