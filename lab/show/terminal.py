@@ -91,10 +91,14 @@ def transcript(history: History) -> Text:
 
     The number is the move's, counted from 1; a line without one belongs to the move above it.
     """
-    lines, last = Text(), None
+    lines, last, idle = Text(), None, set()  # idle: whose run has come to no statement yet
     for event in history:
-        if event.kind in ("tick", "end") and not event.failed:
+        if event.kind == "tick":
+            idle.add(event.replica)
             continue
+        if event.kind == "end" and not event.failed and event.replica not in idle:
+            continue
+        idle.discard(event.replica)
         number = f"{event.move + 1:>3}" if event.move >= 0 and event.move != last else "   "
         last = event.move
         lines.append(f"{number}  ", "dim")
@@ -115,8 +119,11 @@ def _move(event: Event) -> Text:
         return Text(f"-- +{event.statement}", "italic")
     if event.kind in ("kill", "cut", "freeze", "thaw", "end"):
         said = {"kill": "killed", "freeze": "frozen", "thaw": "goes on",
-                "cut": f"cut {event.statement}", "end": f"ends with {ended}"}[event.kind]
-        return Text(f"<{said}>", "bold red" if event.kind in ("kill", "cut", "end") else "bold")
+                "cut": f"cut {event.statement}",
+                "end": f"ends with {ended}" if event.failed else "ends without a statement",
+                }[event.kind]
+        bad = event.failed or event.kind in ("kill", "cut")
+        return Text(f"<{said}>", "bold red" if bad else "bold")
     if event.outcome == "waiting":
         whom = f" for {', '.join(event.waits_for)}" if event.waits_for else ""
         return Text.assemble(f"{event.label} ... ", (f"<waiting{whom}>", "bold yellow"))
