@@ -59,7 +59,8 @@ $(STAGES:%=explore-%): $(CORE)  ## run every interleaving of stage N and count t
 .PHONY: $(STAGES:%=replay-%)
 $(STAGES:%=replay-%): $(CORE)  ## run one schedule: make replay-1 SCHEDULE="A.. B.."
 	@$(LAB) replay $(N) "$(SCHEDULE)" $(if $(MY),--my "$(MY)") $(if $(CASE),--case "$(CASE)") \
-	  $(if $(EVERYONE),--everyone $(EVERYONE)) $(if $(ROLES),--roles "$(ROLES)")
+	  $(if $(EVERYONE),--everyone $(EVERYONE)) $(if $(ROLES),--roles "$(ROLES)") \
+	  $(if $(ISOLATION),--isolation "$(ISOLATION)")
 
 .PHONY: $(STAGES:%=exercise-%)
 $(STAGES:%=exercise-%): $(CORE)  ## begin the exercises of stage N: they are copied to my/

@@ -86,6 +86,26 @@ def test_a_scenario_comes_out_on_the_page_as_it_is_promised(desk):
         assert (shown["certain"], shown["code"]) == (True, desk.stage.data["expect"][name])
 
 
+def test_a_failing_one_is_looked_for_among_the_parts_that_were_chosen(server):
+    one = Desk(7)
+    try:
+        one.do("cast", letters="AB", everyone="guarded_debit")
+        one.do("failing")
+        assert one.note == {"kind": "none-fails"}
+        one.do("cast", letters="AB", everyone="check_then_debit")
+        for _ in range(2):
+            one.do("failing")
+            assert (one.note["code"], one.everyone) == ("negative", "check_then_debit")
+            assert view(one)["verdict"]["code"] == "negative"
+        one.do("cast", letters="AB")
+        one.do("failing")
+        first = one.note["schedule"]
+        one.do("failing")
+        assert one.note["schedule"] != first, "asked again, the next one"
+    finally:
+        one.close()
+
+
 def test_a_start_that_says_nothing_is_left_out_of_the_text():
     assert plain(Schedule.parse("A.start A B.start A.. B")) == "A A.. B"
     assert plain(Schedule.parse("A.start @18:01 A..")) == "A.start @18:01 A.."

@@ -56,7 +56,8 @@ class Desk:
         self.letters, self.everyone, self.isolation = ROOM, "", READ_COMMITTED
         self.roles: dict[str, str] = {}
         self.moves: list[Move] = []
-        self.failings: list[tuple[str, str]] | None = None  # what to play, and its outcome
+        self.failings: list[tuple] | None = None  # what to play, its outcome, the parts
+        self.shown: tuple | None = None  # the parts of the failing one that was played last
         self.problem: LabError | None = None
         self.note: dict[str, Any] | None = None
         self.seen = 0  # events that everybody has heard of
@@ -99,8 +100,6 @@ class Desk:
                     f"{move}.", "Which of several waiters is first is its choice. Go on from here.")
                 return
 
-    # Orders
-
     def do(self, order: str, **what: Any) -> None:
         """Carry out an order; what went wrong is in `problem` then, and the run as before it."""
         if order not in ORDERS:
@@ -113,7 +112,8 @@ class Desk:
             getattr(self, order)(**what)
         except LabError as problem:
             self.problem = problem
-            if isinstance(problem, Impossible) and order == "move" and self._untouched():
+            if isinstance(problem, Impossible) and order == "move" and (
+                    len(self.stepper.history) == self.seen):  # nothing happened
                 return
             if self.stage != before["stage"] or problem.code == RAN_WRONG:
                 self.close()  # the processes may be in any state
@@ -121,9 +121,6 @@ class Desk:
             self.open()
             self._replay()
         self._count_this_run()
-
-    def _untouched(self) -> bool:
-        return len(self.stepper.history) == self.seen
 
     def move(self, text: str) -> None:
         """Make these moves now."""
@@ -163,35 +160,40 @@ class Desk:
 
     def failing(self) -> None:
         """Play a schedule that breaks the stage; asked again, the next one."""
-        if self.failings is None:
+        if self.failings is None or self._parts() != self.shown:
             self.failings = self._search()
         if not self.failings:
             self._replay()
             self.note = {"kind": "none-fails"}
             return
-        name, code = self.failings[0]
+        name, code, parts = self.failings[0]
         self.failings = self.failings[1:] + self.failings[:1]
-        if name in self.stage.data.get("expect", {}):
+        if parts is None:
             self.scenario(name)
         else:
-            letters = Schedule.parse(name).letters
-            self.cast(letters)
+            self.cast(Schedule.parse(name).letters, *parts)
             self.play(name)
+        self.shown = self._parts()
         self.note = {"kind": "failing", "schedule": name, "code": code}
 
-    def _search(self) -> list[tuple[str, str]]:
-        """Failing schedules of two replicas, the plainest of each outcome first, or scenarios."""
-        found = []
+    def _parts(self) -> tuple[str, dict[str, str], str]:
+        return self.everyone, self.roles, self.isolation
+
+    def _search(self) -> list[tuple]:
+        """Failing schedules of these parts; of the stage's own: of two replicas, or scenarios."""
+        own, found = self._parts(), []
+        if own != ("", {}, READ_COMMITTED):
+            result = self._explored(self.letters, *own, seconds=COUNTING)
+            return [(str(f.schedule), f.code, own) for f in result.findings if f.breaks]
         for entry in self.stage.data.get("explore", ()):
-            if entry["replicas"] == 2 and "breaks" in entry and entry["breaks"] != "none":
-                parts = {key: entry[key] for key in ("everyone", "roles") if key in entry}
-                if not parts:
-                    result = self._explored("AB", standing=entry.get("standing", ()))
-                    standing = [f"+{name}" for name in entry.get("standing", ())]
-                    found += [(" ".join([*standing, str(f.schedule)]), f.code)
-                              for f in result.findings if f.breaks]
+            if (entry["replicas"] == 2 and entry.get("breaks", "none") != "none"
+                    and not entry.keys() & {"everyone", "roles"}):
+                result = self._explored("AB", standing=entry.get("standing", ()))
+                standing = [f"+{name}" for name in entry.get("standing", ())]
+                found += [(" ".join([*standing, str(f.schedule)]), f.code, own)
+                          for f in result.findings if f.breaks]
         promised = self.stage.data.get("expect", {})
-        return found or [(name, promised[name]) for name in scenarios(self.stage)
+        return found or [(name, promised[name], None) for name in scenarios(self.stage)
                          if promised[name] not in ("1", "E 1")]
 
     def count(self, seconds: float | None = None) -> None:

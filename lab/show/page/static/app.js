@@ -114,7 +114,11 @@ const clicks = {
   failing: () => order("failing"),
   minute: aMinute,
   copy: async () => {
-    const text = `make replay-${state.stage.number} SCHEDULE="${state.schedule}"`;
+    const roles = Object.entries(state.roles).map(([letter, program]) => `${letter}=${program}`).join(" ");
+    const cast = [["EVERYONE", state.everyone !== state.programs[0] && state.everyone], ["ROLES", roles && `"${roles}"`],
+      ["ISOLATION", state.isolation !== state.usual && `"${state.isolation}"`]].filter(([, value]) => value);
+    const text = [`make replay-${state.stage.number}`, ...cast.map((pair) => pair.join("=")),
+      `SCHEDULE="${state.schedule}"`].join(" ");
     await navigator.clipboard.writeText(text).catch(() => {});
     $("#note").textContent = `${t("copied")}: ${text}`;
   },
