@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -73,6 +74,14 @@ def own_home(monkeypatch):
             embedded.stop()
             datadir.remove()
         shutil.rmtree(home)
+
+
+def await_backends(conn: psycopg.Connection) -> None:
+    """Wait until Postgres has noticed that the clients of the lab's databases have gone."""
+    for _ in range(200):
+        if not conn.execute("SELECT FROM pg_stat_activity WHERE datname ~ '^lab_'").rowcount:
+            return
+        time.sleep(0.05)  # polls: a backend tells nobody that its client has gone
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from datetime import datetime, timedelta
 
 import psutil
@@ -19,7 +18,7 @@ from lab.errors import LabError
 from lab.judge.stage import stage
 from lab.judge.verdict import judge, read
 from tests.doctored import doctored
-from tests.postgres_servers import ODD, foreign, own_home
+from tests.postgres_servers import ODD, await_backends, foreign, own_home
 
 BUG = stage(0)
 RUNS = int(os.environ.get("LAB_FREE_RUNS", "3"))  # one takes about 3 s; `.ci/run` does 20
@@ -109,10 +108,7 @@ def command(*args, **env):
 def databases_left():
     """The databases of runs, as the next command leaves the server."""
     with lab_server() as used, psycopg.connect(used.url, autocommit=True) as conn:
-        for _ in range(200):  # until Postgres has noticed that a killed process has gone
-            if not conn.execute("SELECT FROM pg_stat_activity WHERE datname ~ '^lab_'").rowcount:
-                break
-            time.sleep(0.05)  # polls: a backend tells nobody that its client has gone
+        await_backends(conn)
     with lab_server():
         pass
     with lab_server() as used, psycopg.connect(used.url, autocommit=True) as conn:

@@ -24,7 +24,7 @@ from lab.engine.doctor import clean, doctor
 from lab.engine.postgres import server
 from tests.checkouts import command, copy_checkout
 from tests.command_lines import MOST, NEITHER_PROCESS_NOR_DATABASE, RUNS, lacking
-from tests.postgres_servers import own_home
+from tests.postgres_servers import await_backends, own_home
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no signals for process groups")
 
@@ -132,10 +132,7 @@ def test_nothing_is_left_and_the_next_command_works(checkout, admin, name, numbe
         assert gone(running, 5) == []
     if number == signal.SIGKILL:
         assert code == -signal.SIGKILL
-        for _ in range(200):  # until Postgres has noticed
-            if not admin.execute("SELECT FROM pg_stat_activity WHERE datname ~ '^lab_'").rowcount:
-                break
-            time.sleep(0.05)  # polls: a backend tells nobody that its client has gone
+        await_backends(admin)
         clean()
     elif (code, errors, moment) != (0, "", "lines"):  # its last line may have been its end
         assert errors == "Interrupted; everything that was started is stopped.\n"
