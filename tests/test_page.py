@@ -192,12 +192,11 @@ def test_show_me_a_failing_one_plays_it(page):
 def test_what_is_copied_names_who_runs_what(page):
     page.stage(7, 2)
     page.choose("#scenario", "B3")
-    page.find("#copy")[0].click()
-    note = page.text("#note")
-    assert 'make replay-7 ROLES="R=revoke" SCHEDULE="' in note
+    page.find("#copy")[0].click()  # what it says it says once the clipboard has answered
+    page.until(lambda: 'make replay-7 ROLES="R=revoke" SCHEDULE="' in page.text("#note"))
     page.choose("#scenario", "B7")
     page.find("#copy")[0].click()
-    assert 'ISOLATION="repeatable read" SCHEDULE="' in page.text("#note")
+    page.until(lambda: 'ISOLATION="repeatable read" SCHEDULE="' in page.text("#note"))
 
 
 def test_two_browsers_see_the_same(page):
