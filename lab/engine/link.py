@@ -10,6 +10,7 @@ import ssl
 import struct
 import time
 from collections import deque
+from collections.abc import Collection
 from selectors import BaseSelector
 from typing import Protocol
 
@@ -24,6 +25,7 @@ from lab.engine.protocol import (
 )
 from lab.engine.replies import Reply, ServerStream, without_binding
 from lab.engine.step import Step
+from lab.engine.values import columns, read, written
 from lab.errors import LabError
 
 __all__ = ["Link", "Step"]
@@ -37,6 +39,7 @@ class Keeper(Protocol):
 
     selector: BaseSelector
     passing: bool
+    shown: Collection[str]
 
     def connect_upstream(self) -> socket.socket: ...
     def finished(self, link: Link, step: Step) -> None: ...
@@ -66,6 +69,7 @@ class Link:
         self._unsynced = False  # the client has sent messages that no Sync has ended
         self._skipping = False  # the server skips everything up to the next Sync
         self._column = (0, 0)
+        self._shown = {}  # of the result to come: the columns that a reader shall see
         self._from_client, self._from_server = ClientStream(), ServerStream()
         upstream = gate.connect_upstream()
         self._over_tls = isinstance(upstream, ssl.SSLSocket)
@@ -78,6 +82,7 @@ class Link:
         assert step is not None
         self.held, self.running = None, step
         step.released = time.monotonic()
+        step.values = written(step.segment, self.gate.shown)
         step.left = 0 if step.segment.syncs else step.segment.executes
         self._forward(step.segment)
         if self._skipping and not step.segment.syncs:
@@ -205,10 +210,12 @@ class Link:
             return
         if kind == b"T":
             self._column = reply.lone_column
+            self._shown = columns(reply.body, self.gate.shown)
         elif kind == b"D":
             if step.value is None and self._column[0]:
                 step.value = reply.lone_value(self._column)
-            self._column = (0, 0)
+            step.values |= read(reply.body, self._shown)
+            self._column, self._shown = (0, 0), {}
         elif kind in (b"C", b"E", b"I", b"s"):
             if kind == b"C":
                 step.tags.append(reply.tag)

@@ -20,6 +20,7 @@ __all__ = ["ClientStream", "Segment", "Strange", "question"]
 
 SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
 LONGEST_STARTUP, LONGEST = 10_000, 0x3FFFFFFF  # Postgres itself accepts no more (pqcomm.h)
+Params = tuple[tuple[int, bytes | None], ...]
 FRONTEND = frozenset(b"BCDEFHPQSXcdfp")  # the types of message that a client may send
 
 # What passes without the schedule's say: it touches no table and decides nothing.
@@ -49,6 +50,7 @@ class Segment:
         data: the bytes, to be forwarded as they are.
         statements: text of every statement that it executes, in order.
         param_types: per statement, the type OIDs that its Parse named.
+        params: per statement, its parameters: format (0 text, 1 binary) and bytes, None for NULL.
         syncs: ReadyForQuery messages that will answer it.
         executes: answers to wait for when nothing but a Flush ends it.
     """
@@ -57,6 +59,7 @@ class Segment:
     data: bytes
     statements: list[str] = field(default_factory=list)
     param_types: list[tuple[int, ...]] = field(default_factory=list)
+    params: list[Params] = field(default_factory=list)
     syncs: int = 0
     executes: int = 0
 
@@ -91,7 +94,7 @@ class ClientStream:
         self._started = False
         self._segment = Segment("pass", b"")
         self._prepared: dict[bytes, tuple[str, tuple[int, ...]]] = {}
-        self._portals: dict[bytes, tuple[str, tuple[int, ...]]] = {}
+        self._portals: dict[bytes, tuple[str, tuple[int, ...], Params]] = {}
 
     def feed(self, data: bytes) -> list[Segment]:
         """Take the next bytes; return the segments that they complete."""
@@ -142,14 +145,14 @@ class ClientStream:
             self._prepared[name] = (text.decode(errors="replace"), types)
         elif kind == b"B":
             portal, _, rest = body.partition(b"\0")
-            self._portals[portal] = self._prepared.get(rest.partition(b"\0")[0], ("", ()))
+            name, _, rest = rest.partition(b"\0")
+            self._portals[portal] = *self._prepared.get(name, ("", ())), _params(rest)
         elif kind == b"E":
-            text, types = self._portals.get(body.partition(b"\0")[0], ("", ()))
-            self._execute(text, types)
+            self._execute(*self._portals.get(body.partition(b"\0")[0], ("", (), ())))
         elif kind == b"Q":
-            self._execute(body.rstrip(b"\0").decode(errors="replace"), ())
+            self._execute(body.rstrip(b"\0").decode(errors="replace"))
         elif kind == b"F":
-            self._execute("function call", ())
+            self._execute("function call")
         if kind in (b"Q", b"F", b"S"):
             segment.syncs = 1
         # Password, Terminate and the COPY data of a running COPY go through one by one.
@@ -160,10 +163,28 @@ class ClientStream:
             segment.kind = "step"
         return segment
 
-    def _execute(self, text: str, types: tuple[int, ...]) -> None:
+    def _execute(self, text: str, types: tuple[int, ...] = (), params: Params = ()) -> None:
         self._segment.statements.append(text)
         self._segment.param_types.append(types)
+        self._segment.params.append(params)
         self._segment.executes += 1
+
+
+def _params(body: bytes) -> Params:
+    """The parameters in what a Bind says after its names."""
+    (count,) = struct.unpack_from("!H", body)
+    formats = struct.unpack_from(f"!{count}H", body, 2)
+    at = 2 + 2 * count
+    (count,) = struct.unpack_from("!H", body, at)
+    at += 2
+    found = []
+    for index in range(count):
+        (size,) = struct.unpack_from("!i", body, at)
+        at += 4
+        form = formats[index if len(formats) > 1 else 0] if formats else 0
+        found.append((form, None if size < 0 else body[at:at + size]))
+        at += max(0, size)
+    return tuple(found)
 
 
 def question(sql: str) -> bytes:

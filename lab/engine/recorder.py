@@ -36,6 +36,8 @@ class Recorder:
         detail: dict[str, Any] = {"tag": step.tags[-1]} if step.tags else {}
         if step.value is not None:
             detail["value"] = step.value
+        if step.values and step.tags and step.tags[-1].endswith(" 1"):
+            detail["values"] = step.values
         if _kind(step) == "statement" and not step.in_transaction:
             detail["alone"] = True
         return self.history.add(

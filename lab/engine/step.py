@@ -18,6 +18,8 @@ class Step:
         in_transaction: whether its connection was inside a transaction when it was sent.
         released: real time (`time.monotonic`) of its release; None while it is held.
         done: real time of the last answer; None while it is outstanding.
+        value: the lone boolean or integer that it answered.
+        values: shown columns -> what it wrote into them, or read in its first row.
     """
 
     segment: Segment
@@ -27,6 +29,7 @@ class Step:
     tags: list[str] = field(default_factory=list)
     error: tuple[str, str] | None = None
     value: bool | int | None = None
+    values: dict[str, bool | int | str] = field(default_factory=dict)
     cut: bool = False
     left: int = 0
 

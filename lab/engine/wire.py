@@ -12,7 +12,7 @@ import selectors
 import socket
 import ssl
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from lab.engine import target
 from lab.engine.channel import Channel
@@ -31,7 +31,8 @@ class Gate:
         url: Postgres URL of the database that the replicas shall reach (with password).
 
     While `passing` is true nothing is held: statements are only noted. `on_done` is called as steps
-    finish, `on_close` as connections end. `odd` says which replica sent what is no message of the
+    finish, `on_close` as connections end. Of the columns named in `shown`, the values that are read
+    and written are noted as well. `odd` says which replica sent what is no message of the
     protocol; its connection is closed then.
     """
 
@@ -40,6 +41,7 @@ class Gate:
         self.selector = selectors.DefaultSelector()
         self.links: list[Link | HttpLink] = []
         self.passing = False
+        self.shown: Collection[str] = ()
         self.odd = ""
         self.on_done: Callable[[Link, Step], None] = lambda link, step: None
         self.on_close: Callable[[Link], None] = lambda link: None

@@ -131,6 +131,7 @@ class Theatre:
                 Stepper(self.database, self.stage.folder, {}, env=env, http=http,
                         imports=self.stage.data.get("imports", IMPORTS)))
             stepper.named = self.stage.data.get("conditions", {})
+            stepper.gate.shown = self.stage.data.get("shown", ())
             if self.pushes:
                 stepper.on_reset = self.pushes.clear
             if self.redis:

@@ -14,14 +14,14 @@ from itertools import zip_longest
 
 from lab.engine.history import Event, History
 
-__all__ = ["Band", "Bar", "Lanes", "Mark", "lay_out", "no_row", "takes_lock"]
+__all__ = ["WRITES", "Band", "Bar", "Lanes", "Mark", "lay_out", "no_row", "takes_lock", "values"]
 
 ACTS = ("statement", "request")
 ENDS = ("commit", "rollback")
 FAULTS = ("kill", "cut", "freeze", "thaw")
+WRITES = ("INSERT", "UPDATE", "DELETE")
 _LOCKS = re.compile(r"advisory|\bFOR\s+(?:UPDATE|NO KEY|SHARE|KEY)|\bON\s+CONFLICT\b|"
-                    r"^\s*(?:UPDATE|DELETE|LOCK)\b", re.I)
-_NO_ROW = ("INSERT 0 0", "UPDATE 0", "DELETE 0")
+                    r"^\s*LOCK\b", re.I)
 _FINISHED = 0.5  # of the releasing column: a wait ends in the middle of the commit that ends it
 
 
@@ -93,7 +93,8 @@ class Lanes:
 
 def no_row(event: Event) -> bool:
     """Whether the statement succeeded and got nothing: a claim or a lock that went to another."""
-    if event.outcome == "refused" or event.detail.get("tag") in _NO_ROW:
+    if event.outcome == "refused" or (
+            event.label.startswith(WRITES) and event.detail.get("tag", "").endswith(" 0")):
         return True
     return event.detail.get("value") is False and "advisory" in event.statement.lower()
 
@@ -101,7 +102,8 @@ def no_row(event: Event) -> bool:
 def takes_lock(event: Event) -> bool:
     """Whether the statement keeps others out until its transaction ends; plain new rows do not."""
     return (event.kind == "statement" and event.outcome == "ok" and not no_row(event)
-            and not event.alone and _LOCKS.search(event.statement) is not None)
+            and not event.alone and (event.label.startswith(("UPDATE", "DELETE"))
+                                     or _LOCKS.search(event.statement) is not None))
 
 
 def lay_out(history: History) -> Lanes:
@@ -181,7 +183,12 @@ def _note(event: Event) -> str:
         return event.outcome.split()[1]
     if isinstance(event.detail.get("value"), bool) and "advisory" in event.statement.lower():
         return "true" if event.detail["value"] else "false"
-    return "no row" if no_row(event) else ""
+    return "no row" if no_row(event) else values(event)
+
+
+def values(event: Event) -> str:
+    """What it read or wrote of the columns that the stage shows, such as "use_count 1"."""
+    return ", ".join(f"{name} {value}" for name, value in event.detail.get("values", {}).items())
 
 
 def _by_order(history: History) -> tuple[dict[int, tuple[float, float]], float]:

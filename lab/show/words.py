@@ -8,13 +8,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from lab.engine.history import Event, History, label
-from lab.show.lanes import no_row
+from lab.show.lanes import WRITES, no_row, values
 
 __all__ = ["Judged", "headline", "holds", "kept", "natural", "ordinals", "outcome_class",
            "outcome_of", "summaries"]
 
 IDLE = "found\nnothing"
-WRITES = ("INSERT", "UPDATE", "DELETE")
 
 
 class Judged(Protocol):
@@ -43,14 +42,23 @@ def headline(verdict: Judged) -> tuple[str, str]:
     wrong: dict[str, dict[str, None]] = {}
     for effect in verdict.effects:
         if effect.outcome != "once":
-            said = (f"{effect.times}× instead of {effect.expected}×"
-                    if effect.outcome == "duplicated" else effect.outcome
-                    + (f" {effect.times}×" if effect.outcome == "phantom" and effect.times > 1
-                       else ""))
-            wrong.setdefault(said, {})[effect.name] = None
+            wrong.setdefault(_wrong(effect), {})[effect.name] = None
     if not wrong:
         return "✓", "every effect once"
     return "✗", "; ".join(f"{', '.join(names)} {said}" for said, names in wrong.items())
+
+
+def _wrong(effect: Any) -> str:
+    """What is wrong with an effect, with its numbers where the word does not tell them."""
+    times, expected = effect.times, effect.expected
+    if effect.outcome == "duplicated":
+        return f"{times}× instead of {expected}×"
+    if effect.outcome == "phantom":
+        return f"phantom {times}×" if times > 1 else "phantom"
+    if times == expected:
+        return f"{effect.outcome}, {times}" if times < 0 else effect.outcome
+    return effect.outcome if effect.outcome == "missed" else (
+        f"{effect.outcome}, {times} instead of {expected}")
 
 
 def ordinals(verdict: Judged | None, history: History) -> dict[int, str]:
@@ -94,13 +102,14 @@ def outcome_of(event: Event) -> str:
     value = event.detail.get("value")
     if isinstance(value, bool):
         return "true" if value else "false"
-    if no_row(event):
-        return f"{event.detail['tag']}: no row" if "tag" in event.detail else "refused"
     tag = event.detail.get("tag", "")
-    if tag.startswith("SELECT ") and event.label.startswith(WRITES):  # WITH …: its last part's tag
-        rows = tag.split()[1]
-        return f"{rows} row" if rows == "1" else f"{rows} rows"
-    return tag
+    last = tag.split()[-1:]  # a tag that is not the label's own is that of the last part of a WITH
+    parts = event.label.startswith(WRITES) and tag.split()[:1] != event.label.split()[:1]
+    if no_row(event):
+        return "no row" if parts and tag else f"{tag}: no row" if tag else "refused"
+    if parts and last:
+        tag = f"{last[0]} row" if last == ["1"] else f"{last[0]} rows"
+    return values(event) or tag
 
 
 def summaries(history: History) -> dict[str, str]:
