@@ -32,7 +32,7 @@ def sent(sql: str, *params: tuple[int, bytes | None], types: tuple[int, ...] = (
 
 
 @pytest.mark.parametrize(("param", "oid", "value"), [
-    ((0, b"7"), 23, 7), ((0, b"7"), 0, 7), ((1, b"\0\7"), 21, 7), ((1, b"\xff\xff\xff\xd8"), 23, -40),
+    ((0, b"7"), 23, 7), ((0, b"7"), 0, 7), ((1, b"\0\7"), 21, 7), ((1, b"\xff\xd8"), 21, -40),
     ((0, None), 23, "NULL"), ((0, b"open"), 25, "open"), ((1, b"\1"), 16, True)])
 def test_a_value_that_the_client_worked_out_is_read_from_its_parameter(param, oid, value):
     segment = sent("UPDATE api_key SET use_count=$1::INTEGER WHERE id = $2", param, (0, b"1"),

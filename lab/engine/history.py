@@ -32,7 +32,8 @@ class Event:
         resumes: seq of the "waiting" event that this one completes.
         waits_for: letters of the replicas that it waits for.
         detail: what else was seen: "tag" (command tag), "value" (a lone boolean or integer),
-            "values" (of one row, those that the stage shows), "alone" (a transaction by itself: what it did stays).
+            "values" (of one row, those that the stage shows), "alone" (a transaction by itself:
+            what it did stays).
     """
 
     seq: int

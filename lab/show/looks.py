@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from matplotlib.artist import Artist
 from matplotlib.colors import to_rgb
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
-from lab.show.picture import INK, MUTED
+from lab.show.picture import BAD, INK, MUTED
 
-__all__ = ["LOOKS", "NAMES", "look_of", "mark_of"]
+__all__ = ["keys_of", "look_of", "mark_of"]
 
 # What the legend calls them.
 NAMES = {"commit": "COMMIT", "rollback": "ROLLBACK", "kill": "killed", "cut": "connection cut",
@@ -36,3 +41,23 @@ def mark_of(kind: str, colour: str, size: int = 25) -> dict:
     face = {"commit": colour, "rollback": "white", "thaw": "white"}.get(kind, INK)
     return {"marker": sign, "ms": size, "mfc": face, "mec": INK,
             "mew": 2 if kind in ("commit", "rollback", "thaw") else 0.8}
+
+
+def keys_of(used: Collection[str], signs: Collection[str]) -> list[tuple[Artist, str]]:
+    """The keys of a legend, each with its name, of what a picture uses.
+
+    Args:
+        used: looks of bars, kinds of points, "lock" and "violation".
+        signs: what stands on its violations.
+    """
+    keys: list[tuple[Artist, str]] = [(Patch(**look_of(look, MUTED)), name)
+                                      for look, name in LOOKS.items() if look in used]
+    if "lock" in used:
+        keys.append((Patch(fc="white", ec=MUTED, lw=2.4), "holds a lock"))
+    keys += [(Line2D([], [], ls="", **mark_of(kind, MUTED, 17)), name)
+             for kind, name in NAMES.items() if kind in used]
+    if "violation" in used:
+        counted = any(sign.endswith("×") for sign in signs)
+        keys.append((Patch(fc="white", ec=BAD, lw=5),
+                     "violation (2× = second time)" if counted else "violation"))
+    return keys

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from datetime import datetime
+from dataclasses import replace
 
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Rectangle
 
 from lab.engine.history import History
 from lab.show.flags import Flag, flags_of, levels_of, pack, raise_over
 from lab.show.lanes import Bar, Lanes, lay_out
-from lab.show.looks import LOOKS, NAMES, look_of, mark_of
+from lab.show.looks import keys_of, look_of, mark_of
 from lab.show.picture import (
     BAD,
     GOOD,
@@ -24,15 +23,16 @@ from lab.show.picture import (
     drawable,
     picture,
 )
-from lab.show.words import Judged, headline, ordinals, summaries
+from lab.show.words import Judged, clock, headline, ordinals, summaries
 
 __all__ = ["timeline"]
 
 # In pixels of the 1600 x 900 picture, which are the units of the vertical axis.
 AXES = (0.125, 0.135, 0.863, 0.71)
 TOP = 26  # room over the first lane for the clock
-BAR, BAND, GAP = 36, 12, 24
+BAR, BAND, GAP, UNDER = 36, 12, 24, 16
 LINE, SMALL = 22, 15  # height of a line of labels, size of its letters in points
+SCALES = (1.6, 1.3, 1.0)  # of all these: a run of few statements is drawn larger
 
 
 def timeline(history: History, title: str, verdict: Judged | None = None,
@@ -69,12 +69,18 @@ class _Drawing:
         self.figure, self.lanes, self.bad = figure, lanes, bad
         self.axes = figure.add_axes(AXES)
         self.height, width = AXES[3] * 900, AXES[2] * 1600
-        self.flags = {replica: flags_of(self._bars(replica), self._ends(replica), bad,
-                                        self._measure) for replica in lanes.replicas}
-        flags = [flag for some in self.flags.values() for flag in some]
-        # The widest column that leaves every label inside the picture.
-        self.column = min([width / (max(lanes.width, 6.0) + 0.3),
-                           *((width - flag.width - 10) / (flag.start + 0.3) for flag in flags)])
+        self.scale = 1.0
+        measured = {replica: flags_of(self._bars(replica), self._ends(replica), bad,
+                                      self._measure) for replica in lanes.replicas}
+        widest = width / (max(lanes.width, 6.0) + 0.3)
+        for self.scale in SCALES:
+            self.flags = {replica: [replace(flag, width=flag.width * self.scale) for flag in flags]
+                          for replica, flags in measured.items()}
+            # The widest column that leaves every label inside the picture.
+            self.column = min([widest, *((width - flag.width - 10) / (flag.start + 0.3)
+                                         for flags in self.flags.values() for flag in flags)])
+            if self._fits() and self.column > 0.75 * widest:
+                break
         self.tops, self.bases = self._heights()
         self.used: set[str] = set()
         self.axes.set_xlim(-0.3, width / self.column - 0.3)
@@ -83,14 +89,37 @@ class _Drawing:
     def _bars(self, replica: str) -> list[Bar]:
         return sorted((b for b in self.lanes.bars if b.replica == replica), key=lambda b: b.start)
 
+    @property
+    def bar(self) -> float:
+        """The height of a bar."""
+        return BAR * self.scale
+
+    @property
+    def letters(self) -> float:
+        """The size of the labels' letters, in points."""
+        return SMALL * self.scale
+
     def _ends(self, replica: str) -> list[float]:
         return [mark.x for mark in self.lanes.marks if mark.replica == replica]
 
     def _measure(self, text: str, bold: bool = False) -> float:
-        probe = self.figure.text(0, 0, text, size=SMALL, weight="bold" if bold else "normal")
+        probe = self.figure.text(0, 0, text, size=self.letters,
+                                 weight="bold" if bold else "normal")
         width = probe.get_window_extent().width
         probe.remove()
         return width
+
+    def _fits(self) -> bool:
+        """Whether each label has a line for itself at this scale."""
+        lines = 0
+        for flags in self.flags.values():
+            raise_over(flags, self.column)
+            lines += levels_of(flags)
+        return lines * LINE * self.scale <= self._room()
+
+    def _room(self) -> float:
+        """The height that is left for labels."""
+        return self.height - TOP - len(self.flags) * (BAR + BAND + GAP) * self.scale
 
     def _heights(self) -> tuple[dict[str, float], dict[str, float]]:
         """The y of each lane's top, and of its bars' top; a lane with more labels is higher."""
@@ -98,18 +127,17 @@ class _Drawing:
         for replica, flags in self.flags.items():
             raise_over(flags, self.column)
             levels[replica] = levels_of(flags)
-        fixed = BAR + BAND + GAP
-        room = self.height - TOP - len(levels) * fixed
-        while sum(levels.values()) * LINE > room and max(levels.values()) > 1:
+        line, room = LINE * self.scale, self._room()
+        while sum(levels.values()) * line > room and max(levels.values()) > 1:
             levels[max(levels, key=lambda replica: levels[replica])] -= 1
-        spare = (room - sum(levels.values()) * LINE) / max(1, len(levels))
+        spare = (room - sum(levels.values()) * line) / max(1, len(levels))
         tops, bases, y = {}, {}, float(TOP)
         for replica, flags in self.flags.items():
             if levels_of(flags) > levels[replica]:
                 pack(flags, self.column, levels[replica])
             tops[replica] = y
-            y += fixed + levels[replica] * LINE + spare
-            bases[replica] = y - BAR - BAND - 16
+            y += (BAR + BAND + GAP) * self.scale + levels[replica] * line + spare
+            bases[replica] = y - (BAR + BAND + UNDER) * self.scale - spare / 3
         return tops, bases
 
     def scenery(self, told: Mapping[str, str], since: str | None) -> None:
@@ -126,8 +154,8 @@ class _Drawing:
         for x, when in lanes.clocks:
             axes.axvline(x, color=MUTED, lw=1.4, ls=(0, (5, 4)), zorder=0.5)
             if x * self.column > free:
-                said = axes.text(x, 13, _clock(when, since), ha="left", va="center", size=16,
-                                 zorder=6, bbox={"fc": "white", "ec": "none", "pad": 1})
+                said = axes.text(x, 13, drawable(clock(when, since)), ha="left", va="center",
+                                 size=16, zorder=6, bbox={"fc": "white", "ec": "none", "pad": 1})
                 free = x * self.column + said.get_window_extent().width + 12
         ticks = lanes.ticks[::max(1, math.ceil(36 / self.column))]
         axes.set_xticks([x for x, _ in ticks], [text for _, text in ticks])
@@ -135,7 +163,7 @@ class _Drawing:
         for index, replica in enumerate(lanes.replicas):
             if index % 2 == 0:
                 axes.axhspan(self.tops[replica], bottoms[index], color="#F3F3F3", zorder=0)
-            y = self.bases[replica] + BAR / 2
+            y = self.bases[replica] + self.bar / 2
             over = {"transform": axes.get_yaxis_transform(), "va": "center", "color": INK}
             axes.text(-0.131, y, replica, size=36, weight="bold", **over)
             axes.text(-0.099, y, told.get(replica, ""), size=15, linespacing=1.15, **over)
@@ -145,12 +173,13 @@ class _Drawing:
         base, colour = self.bases[replica], REPLICA_COLOURS.get(replica, MUTED)
         for band in (b for b in self.lanes.bands if b.replica == replica):
             if band.what == "alive":
-                self.axes.plot([band.start, band.end], [base + BAR / 2] * 2, color=MUTED, lw=3,
+                self.axes.plot([band.start, band.end], [base + self.bar / 2] * 2, color=MUTED, lw=3,
                                zorder=1, solid_capstyle="butt")
             else:
                 self.used.add("lock")
-                self.axes.add_patch(Rectangle((band.start, base + BAR + 5), band.end - band.start,
-                                              BAND, fc="white", ec=colour, lw=2.4, zorder=2))
+                self.axes.add_patch(Rectangle(
+                    (band.start, base + self.bar + 5), band.end - band.start, BAND * self.scale,
+                    fc="white", ec=colour, lw=2.4, zorder=2))
         for bar in self._bars(replica):
             self._bar(bar, base, colour)
         for flag in self.flags[replica]:
@@ -158,30 +187,30 @@ class _Drawing:
                 self._flag(flag, base)
         for mark in (m for m in self.lanes.marks if m.replica == replica):
             self.used.add(mark.kind)
-            self.axes.plot([mark.x], [base + BAR / 2], ls="", zorder=5,
-                           **mark_of(mark.kind, colour))
+            self.axes.plot([mark.x], [base + self.bar / 2], ls="", zorder=5,
+                           **mark_of(mark.kind, colour, round(25 * self.scale)))
 
     def _bar(self, bar: Bar, base: float, colour: str) -> None:
         self.used.add(bar.look)
         inset = 0.06 if bar.end - bar.start > 0.3 and bar.look != "waiting" else 0.0
         self.axes.add_patch(Rectangle((bar.start + inset, base), bar.end - bar.start - 2 * inset,
-                                      BAR, zorder=3, **look_of(bar.look, colour)))
+                                      self.bar, zorder=3, **look_of(bar.look, colour)))
         if bar.look == "waiting":
             room = (bar.end - bar.start) * self.column
             if self._measure(bar.note) + 12 < room:
-                self.axes.text((bar.start + bar.end) / 2, base + BAR / 2, bar.note, size=SMALL,
-                               ha="center", va="center", zorder=4,
+                self.axes.text((bar.start + bar.end) / 2, base + self.bar / 2, bar.note,
+                               size=self.letters, ha="center", va="center", zorder=4,
                                bbox={"fc": "white", "ec": "none", "pad": 2})
 
     def _flag(self, flag: Flag, base: float) -> None:
         x = flag.start + 3 / self.column
-        y = base - 6 - (flag.level + 0.5) * LINE
+        y = base - 6 - (flag.level + 0.5) * LINE * self.scale
         colour = BAD if flag.bad else INK
         self.axes.plot([x, x], [base, y], color=colour, lw=1, zorder=2)
         if flag.count > 1:
             self.axes.plot([x, flag.last], [base - 4] * 2, color=colour, lw=2.5, zorder=2)
-        self.axes.text(x + 4 / self.column, y, flag.text, size=SMALL, va="center", color=colour,
-                       weight="bold" if flag.bad else "normal", zorder=4,
+        self.axes.text(x + 4 / self.column, y, flag.text, size=self.letters, va="center",
+                       color=colour, weight="bold" if flag.bad else "normal", zorder=4,
                        bbox={"fc": "#FFFFFFD0", "ec": "none", "pad": 0.5})
 
     def releases(self) -> None:
@@ -189,7 +218,7 @@ class _Drawing:
         for bar in self.lanes.bars:
             for mark in self.lanes.marks:
                 if bar.look == "waiting" and bar.replica != mark.replica and bar.end == mark.x:
-                    ys = [self.bases[r] + BAR / 2 for r in (bar.replica, mark.replica)]
+                    ys = [self.bases[r] + self.bar / 2 for r in (bar.replica, mark.replica)]
                     self.axes.plot([mark.x] * 2, ys, color=INK, lw=2, ls=":", zorder=2)
 
     def witnesses(self) -> None:
@@ -202,40 +231,20 @@ class _Drawing:
             self.used.add("violation")
             first = sign == "1×"  # as it should be: the others are too many
             self.axes.add_patch(Rectangle(
-                (start, base - 3), end - start, BAR + 6, fc="none", ec=BAD, zorder=6,
+                (start, base - 3), end - start, self.bar + 6, fc="none", ec=BAD, zorder=6,
                 lw=2 if first else 6, joinstyle="round"))
-            self.axes.text((start + end) / 2, base + BAR / 2, sign, size=SMALL, weight="bold",
-                           color=BAD if first else "white", ha="center", va="center", zorder=7,
+            self.axes.text((start + end) / 2, base + self.bar / 2, sign, size=self.letters,
+                           weight="bold", color=BAD if first else "white", zorder=7,
+                           ha="center", va="center",
                            bbox={"boxstyle": "round,pad=0.15", "ec": "white", "lw": 1,
                                  "fc": "white" if first else BAD})
 
     def legend(self) -> None:
         """Only what the picture uses."""
-        keys = [(Patch(**look_of(look, MUTED)), name) for look, name in LOOKS.items()
-                if look in self.used]
-        if "lock" in self.used:
-            keys.append((Patch(fc="white", ec=MUTED, lw=2.4), "holds a lock"))
-        keys += [(Line2D([], [], ls="", **mark_of(kind, MUTED, 17)), name)
-                 for kind, name in NAMES.items() if kind in self.used]
-        if "violation" in self.used:
-            counted = any(sign.endswith("×") for sign in self.bad.values())
-            keys.append((Patch(fc="white", ec=BAD, lw=5),
-                         "violation (2× = second time)" if counted else "violation"))
+        keys = keys_of(self.used, self.bad.values())
         if not keys:
             return
         self.figure.legend(*zip(*keys, strict=True), loc="lower center",
                            ncols=len(keys) if len(keys) <= 7 else math.ceil(len(keys) / 2),
                            bbox_to_anchor=(0.5, 0.002), handlelength=1.9, handleheight=1.1,
                            columnspacing=1.3, handletextpad=0.5)
-
-
-def _clock(when: str, since: str | None) -> str:
-    """A world time as "18:01", or as "T+60 s" from `since`; a condition as it is."""
-    try:
-        at = datetime.fromisoformat(when)
-    except ValueError:
-        return drawable(when)
-    if since is None:
-        return f"{at:%H:%M}"
-    seconds = round((at - datetime.fromisoformat(since)).total_seconds())
-    return f"T+{seconds} s" if seconds else "T=0"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any, Protocol
 
 from lab.engine.history import Event, History, label
 from lab.show.lanes import WRITES, no_row, values
 
-__all__ = ["Judged", "headline", "holds", "kept", "natural", "ordinals", "outcome_class",
+__all__ = ["Judged", "clock", "headline", "holds", "kept", "natural", "ordinals", "outcome_class",
            "outcome_of", "summaries"]
 
 IDLE = "found\nnothing"
@@ -110,6 +111,18 @@ def outcome_of(event: Event) -> str:
     if parts and last:
         tag = f"{last[0]} row" if last == ["1"] else f"{last[0]} rows"
     return values(event) or tag
+
+
+def clock(when: str, since: str | None = None) -> str:
+    """A world time as "18:01", or as "T+60 s" from `since`; what is no time as it is."""
+    try:
+        at = datetime.fromisoformat(when)
+    except ValueError:
+        return when
+    if since is None:
+        return f"{at:%H:%M}"
+    seconds = round((at - datetime.fromisoformat(since)).total_seconds())
+    return f"T+{seconds} s" if seconds else "T=0"
 
 
 def summaries(history: History) -> dict[str, str]:
