@@ -13,7 +13,7 @@ import pytest
 from lab import folders
 from tests.browsing import Page, Served, chromium
 
-BACKSPACE, DELETE = "\ue003", "\ue017"
+BACKSPACE, HOME, DELETE = "\ue003", "\ue011", "\ue017"
 STAGES = folders.stages()
 
 
@@ -197,6 +197,80 @@ def test_what_is_copied_names_who_runs_what(page):
     page.choose("#scenario", "B7")
     page.find("#copy")[0].click()
     page.until(lambda: 'ISOLATION="repeatable read" SCHEDULE="' in page.text("#note"))
+
+
+def test_in_07_the_lost_increment_is_seen_in_numbers(page):
+    page.stage(7, 2)
+    page.choose("#scenario", "B1")
+    assert page.verdict == (True, "lost")
+    assert "uses counted lost: 1 instead of 2" in page.text("#verdict")
+    assert page.bars() == ["SELECT api_key → use_count 0", "SELECT api_key → use_count 0",
+                           "UPDATE api_key → use_count 1", "UPDATE api_key → use_count 1"]
+    page.choose("#scenario", "B6")
+    assert page.bars("no-row") == ["UPDATE user_billing → no row"]
+
+
+def test_the_isolation_level_is_seen_and_stays_until_it_is_changed(page):
+    def level():
+        return page.find("#isolation")[0].get_property("value")
+
+    page.stage(7, 2)
+    assert level() == "read committed"
+    page.choose("#scenario", "B7")
+    page.driver.execute_script("document.activeElement.blur()")
+    page.press(HOME)
+    assert level() == "repeatable read"
+    page.choose("#isolation", "read committed")
+    play(page, "A..update B.. A..")
+    assert page.verdict == (True, "lost")
+
+
+def test_a_key_does_what_its_button_says_whatever_the_replica_is_doing(page):
+    page.stage(0, 2)
+    page.press("a", ".")
+    assert page.state("A") == "finished"
+    page.press("a")
+    assert page.state("A") == "held", "another run"
+    page.press("*")
+    assert page.state("A") == "frozen"
+    page.press("a")
+    assert page.state("A") == "held", "thawed"
+    page.press(DELETE, "a")
+    assert page.state("A") == "idle", "a new process"
+
+
+def test_orders_given_faster_than_they_are_carried_out_are_carried_out_in_turn(page):
+    page.stage(0, 2)
+    before = page.version
+    page.driver.execute_script("""
+        const step = document.querySelector("#replica-A .step");
+        for (let times = 0; times < 3; times++) step.click();""")
+    page.until(lambda: page.version >= before + 3)
+    assert page.find("#schedule")[0].get_property("value") == "A A", "it woke up, and took two steps"
+    assert not page.find("#problem")[0].is_displayed()
+
+
+def test_a_long_run_fits_on_one_screen(page):
+    page.stage(0, 3)
+    play(page, "A B C A..commit B..commit C..commit A.. B.. C..")
+    height = page.driver.execute_script("return document.documentElement.scrollHeight")
+    assert height <= 720
+    last = page.find("#timeline .mark")[-1].rect
+    frame = page.find("#timeline")[0].rect
+    assert frame["y"] < last["y"] and last["y"] + last["height"] < frame["y"] + frame["height"]
+
+
+def test_the_steps_of_four_replicas_fit_under_a_phone_in_spanish(page):
+    page.stage(0, 4)
+    page.driver.find_element("id", "language").click()
+    page.size(390, 844)
+    try:
+        assert page.driver.execute_script("""
+            return [...document.querySelectorAll("#bar button")].filter((e) =>
+                e.getBoundingClientRect().right > innerWidth || e.scrollWidth > e.clientWidth + 2)
+                .map((e) => e.textContent)""") == []
+    finally:
+        page.driver.find_element("id", "language").click()
 
 
 def test_two_browsers_see_the_same(page):

@@ -53,7 +53,8 @@ class Desk:
 
     def _take(self, number: str | int) -> None:
         self.stage = stage(number)
-        self.letters, self.everyone, self.isolation = ROOM, "", READ_COMMITTED
+        self.letters = ROOM[:self.stage.data.get("replicas", len(ROOM))]
+        self.everyone, self.isolation = "", READ_COMMITTED
         self.roles: dict[str, str] = {}
         self.moves: list[Move] = []
         self.failings: list[tuple] | None = None  # what to play, its outcome, the parts

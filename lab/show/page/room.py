@@ -37,9 +37,10 @@ class Room:
         self._version = 0
         self._latest = ""
 
-    async def order(self, name: str, what: dict[str, Any]) -> None:
-        """Carry out an order and tell everybody."""
+    async def order(self, name: str, what: dict[str, Any]) -> int:
+        """Carry out an order and tell everybody; returns the version of what they are told."""
         await self._in_thread(lambda: self.desk.do(name, **what))
+        return self._version
 
     async def watch(self) -> AsyncIterator[str]:
         """The run as server-sent events: at once as it is, and then whenever it changes."""

@@ -50,10 +50,10 @@ def application(room: Room, token: str) -> ASGIApp:
             name = what.pop("order")
             if name not in ORDERS:
                 raise KeyError(name)
-            await room.order(name, what)
+            version = await room.order(name, what)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise HTTPException(400, "This is no order.") from error
-        return Response(status_code=204)
+        return Response(status_code=204, headers={"Version": str(version)})
 
     @asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:

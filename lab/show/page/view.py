@@ -20,6 +20,8 @@ from lab.world.conditions import conditions
 
 __all__ = ["menu", "view"]
 
+LEVELS = [READ_COMMITTED, "repeatable read", "serializable"]
+
 
 def menu() -> list[dict[str, Any]]:
     """The stages that can be played: those with a program to step."""
@@ -40,6 +42,7 @@ def view(desk: Desk) -> dict[str, Any]:
                        *stepper.named],
         "letters": desk.letters, "everyone": desk.everyone or next(iter(desk.stage.programs)),
         "roles": desk.roles, "isolation": desk.isolation, "usual": READ_COMMITTED,
+        "isolations": _isolations(desk),
         "schedule": plain(desk.moves), "moves": len(desk.moves),
         "clock": stepper.now.isoformat(),
         "replicas": _replicas(desk),
@@ -84,6 +87,12 @@ def plain(moves: list) -> str:
                 continue
         kept.append(str(move))
     return " ".join(kept)
+
+
+def _isolations(desk: Desk) -> list[str]:
+    """The levels to choose from, where the stage is about them."""
+    used = {s.isolation for s in scenarios(desk.stage).values()} | {desk.isolation}
+    return LEVELS if used != {READ_COMMITTED} else [READ_COMMITTED]
 
 
 def _stage(found: Stage) -> dict[str, Any]:

@@ -10,11 +10,24 @@ let state = null;
 let stages = [];
 let chosen = "A";
 
-async function order(name, what = {}) {
+// Orders go one after another, and each is worked out on what the one before has left: `what` may
+// be a function, which gives nothing where there is nothing left to do.
+
+let line = Promise.resolve();
+let arrived = () => {};
+
+function order(name, what = {}) {
+  line = line.then(() => send(name, typeof what === "function" ? what() : what));
+}
+
+async function send(name, what) {
+  if (!what) return;
   if (name === "move" && /^[A-Z]/.test(what.text)) chosen = what.text[0];
   try {
-    await fetch("order", { method: "POST", headers: { "Content-Type": "application/json" },
+    const answer = await fetch("order", { method: "POST", headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ order: name, ...what }) });
+    const version = Number(answer.headers.get("Version"));
+    while (state.version < version) await new Promise((resolve) => { arrived = resolve; });
   } catch { /* the event source says that the connection is lost */ }
 }
 
@@ -33,7 +46,7 @@ function render() {
   if (!state.stage) return;
   if (!state.letters.includes(chosen)) chosen = state.letters[0];
   story();
-  columns(state, chosen, order);
+  columns(state, chosen, order, cast);
   verdict(state);
   phone(state);
   tables(state);
@@ -54,6 +67,8 @@ function story() {
   options("#stage", stages.map((s) => [String(s.number), `${String(s.number).padStart(2, "0")} ${told(s, "title")}`]),
     String(state.stage.number));
   options("#scenario", [["", t("scenario")], ...state.scenarios.map((s) => [s.name, `${s.name}: ${told(s, "title")}`])], "");
+  options("#isolation", state.isolations.map((level) => [level, level.toUpperCase()]), state.isolation);
+  set($("#isolation"), { hidden: state.isolations.length < 2 });
   options("#world", [["", t("world")], ...state.conditions.map((name) => [name, `+${name}`])], "");
   set($("#world"), { hidden: !state.conditions.length });
   $("#many").value = String(state.letters.length);
@@ -94,6 +109,7 @@ function listen() {
     render();
     announce();
     document.body.dataset.version = state.version;
+    arrived();
   });
   source.addEventListener("progress", (event) => {
     document.body.dataset.busy = event.data;
@@ -102,6 +118,7 @@ function listen() {
   source.addEventListener("error", () => {
     set($("#lost"), { hidden: false });
     $("#lost").textContent = t("gone");
+    arrived();
     if (source.readyState === EventSource.CLOSED) setTimeout(listen, 1000);
   });
 }
@@ -109,7 +126,7 @@ function listen() {
 // Buttons and keys
 
 const clicks = {
-  undo: () => order("undo"),
+  undo: () => order("undo", () => state.moves && {}),
   restart: () => order("restart"),
   failing: () => order("failing"),
   minute: aMinute,
@@ -129,8 +146,9 @@ const clicks = {
 for (const [id, act] of Object.entries(clicks)) $(`#${id}`).addEventListener("click", act);
 
 $("#stage").addEventListener("change", (event) => order("choose", { number: Number(event.target.value) }));
-$("#many").addEventListener("change", (event) => order("cast", { letters: "ABCDEF".slice(0, Number(event.target.value)),
-  everyone: state.everyone, roles: state.roles, isolation: state.isolation }));
+$("#many").addEventListener("change", (event) => order("cast", {
+  ...cast(), letters: "ABCDEF".slice(0, Number(event.target.value)) }));
+$("#isolation").addEventListener("change", (event) => order("cast", { ...cast(), isolation: event.target.value }));
 $("#scenario").addEventListener("change", (event) => event.target.value && order("scenario", { name: event.target.value }));
 $("#world").addEventListener("change", (event) => event.target.value && order("move", { text: `+${event.target.value}` }));
 $("#play").addEventListener("submit", (event) => {
@@ -139,6 +157,10 @@ $("#play").addEventListener("submit", (event) => {
   order("play", { text: $("#schedule").value });
 });
 
+function cast() {
+  return { letters: state.letters, everyone: state.everyone, roles: state.roles, isolation: state.isolation };
+}
+
 function projector(on) {
   localStorage.setItem("projector", on ? "on" : "");
   set($("#projector"), { "aria-pressed": String(on) });
@@ -146,9 +168,11 @@ function projector(on) {
 }
 
 function aMinute() {
-  const [hours, minutes] = state.clock.slice(11, 16).split(":").map(Number);
-  const later = hours * 60 + minutes + 1;
-  order("move", { text: `@${String(Math.floor(later / 60) % 24).padStart(2, "0")}:${String(later % 60).padStart(2, "0")}` });
+  order("move", () => {
+    const [hours, minutes] = state.clock.slice(11, 16).split(":").map(Number);
+    const later = hours * 60 + minutes + 1;
+    return { text: `@${String(Math.floor(later / 60) % 24).padStart(2, "0")}:${String(later % 60).padStart(2, "0")}` };
+  });
 }
 
 const keys = { ",": "toCommit", ".": "toEnd", Delete: "kill", "-": "cutBefore", "+": "cutAfter" };
@@ -167,7 +191,7 @@ document.addEventListener("keydown", (event) => {
     chosen = letter;
     render();
   } else if (replica) {
-    if (["idle", "held"].includes(replica.state)) $(`#replica-${letter} .step`).click();
+    if (!event.repeat) $(`#replica-${letter} .step`).click();
   } else if (keys[event.key]) $(`.more.${keys[event.key]}`, column).click();
   else if (event.key === "*") $(column.dataset.state === "frozen" ? ".step" : ".more.freeze", column).click();
   else if (others[event.key]) $(`#${others[event.key]}`).click();
@@ -176,10 +200,10 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-// Buttons that cannot act now stay where the focus can find them, and do nothing.
-document.addEventListener("click", (event) => {
-  if (event.target.closest("[aria-disabled=true]")) event.stopImmediatePropagation();
-}, true);
+// Whoever has chosen from a list with the mouse goes on with the keys.
+let mouse = false;
+for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, () => { mouse = kind === "pointerdown"; }, true);
+document.addEventListener("change", (event) => mouse && event.target.tagName === "SELECT" && event.target.blur());
 
 addEventListener("resize", () => state?.timeline && timeline(state));
 if (localStorage.getItem("projector")) {

@@ -9,27 +9,28 @@ const MORE = [["toCommit", "..commit", ","], ["toEnd", "..", "."], ["kill", ".ki
 let built = "";
 
 // Buttons are made once for a cast, so that the focus stays where it is.
-export function columns(state, chosen, order) {
+export function columns(state, chosen, order, parts) {
   const cast = JSON.stringify([state.stage.name, state.letters, state.programs]);
   if (cast !== built) {
-    $("#replicas").replaceChildren(...state.replicas.map((r, index) => column(r, index, state, order)));
-    $("#bar").replaceChildren(...state.replicas.map((r) =>
-      h("button", { "data-letter": r.letter, onclick: () => order("move", { text: forward(r.letter) }) })),
-    h("button", { onclick: () => order("undo"), "data-t": "undo" }, t("undo")));
+    $("#replicas").replaceChildren(...state.replicas.map((r, index) => column(r, index, state, order, parts)));
+    $("#bar").replaceChildren(...state.replicas.map((r) => h("button", { "data-letter": r.letter, onclick: go(order, r.letter, "step") })),
+      h("button", { onclick: () => $("#undo").click(), "data-t": "undo" }, t("undo")));
     built = cast;
   }
   for (const replica of state.replicas) fill(replica, state, chosen);
 }
 
-const now = {};
-const forward = (letter) => letter + now[letter];
+const moves = {};  // letter -> button -> the move that it makes, where it makes one
 
-function column(replica, index, state, order) {
+const go = (order, letter, button) => () => order("move", () => {
+  const move = moves[letter]?.[button];
+  return move !== undefined && { text: letter + move };
+});
+
+function column(replica, index, state, order, parts) {
   const letter = replica.letter;
-  const send = (what) => () => order("move", { text: letter + what });
   const programs = h("select", { class: "program", onchange: (event) => order("cast", {
-    letters: now.state.letters, everyone: now.state.everyone, isolation: now.state.isolation,
-    roles: { ...now.state.roles, [letter]: event.target.value } }) },
+    ...parts(), roles: { ...parts().roles, [letter]: event.target.value } }) },
     state.programs.map((name) => h("option", { value: name }, name)));
   return h("article", { class: `replica of-${"ABCDEF"[index]}`, id: `replica-${letter}` },
     h("h2", {}, h("b", {}, letter), h("span", { class: "state" }), h("span", { class: "relations" }), programs),
@@ -37,10 +38,9 @@ function column(replica, index, state, order) {
     h("pre", { class: "code", tabindex: 0 }),
     h("p", { class: "open" }),
     h("div", { class: "buttons" },
-      h("button", { class: "step", "aria-keyshortcuts": letter,
-        onclick: () => order("move", { text: forward(letter) }) }),
-      MORE.map(([name, move, key]) => h("button", {
-        class: `more ${name}`, "aria-keyshortcuts": key, onclick: send(move) }))));
+      h("button", { class: "step", "aria-keyshortcuts": letter, onclick: go(order, letter, "step") }),
+      MORE.map(([name, , key]) => h("button", {
+        class: `more ${name}`, "aria-keyshortcuts": key, onclick: go(order, letter, name) }))));
 }
 
 function fill(replica, state, chosen) {
@@ -60,7 +60,6 @@ function fill(replica, state, chosen) {
   $(".open", column).replaceChildren(...replica.open.length
     ? [h("b", {}, `✎ ${t("notCommitted")}: `), written(replica.open).join(" · ")] : []);
   buttons(column, replica);
-  now.state = state;
 }
 
 function written(open) {
@@ -77,8 +76,9 @@ function next(element, replica, failed) {
     element.replaceChildren(h("small", {}, `${t("next")} `), h("code", { title: replica.next.sql }, replica.next.label));
   } else if (replica.last) {
     const { kind, label, outcome } = replica.last;
-    const said = kind === "end" ? "" : ["statement", "request"].includes(kind) ? label : t(`${kind}!`);
-    const how = replica.state === "waiting" || outcome === label ? "" : outcome;
+    const told = ["statement", "request"].includes(kind);
+    const said = kind === "end" ? "" : told ? label : t(`${kind}!`);
+    const how = (told && replica.state !== "waiting" && outcome !== label) || kind === "end" ? outcome : "";
     element.replaceChildren(h("small", {}, `${t("lastly")} `), h("code", {}, `${said} ${how}`.trim()));
   } else {
     element.textContent = t(replica.state === "idle" ? "firstMove" : "nothing");
@@ -109,11 +109,13 @@ function buttons(column, replica) {
   const { letter, state } = replica;
   const [name, move] = { idle: ["start", ".start"], finished: ["again", ".again"],
     dead: ["newProcess", ".restart"], frozen: ["thaw", ".thaw"] }[state] ?? ["step", ""];
-  now[letter] = move;
+  // Buttons that cannot act now stay where the focus can find them, and do nothing.
   const able = { step: state !== "waiting",
     toCommit: ["idle", "held"].includes(state), toEnd: ["idle", "held"].includes(state),
     kill: state !== "dead", cutBefore: state === "held", cutAfter: state === "held",
     freeze: !["dead", "frozen"].includes(state) };
+  const all = [["step", move], ...MORE].filter(([name]) => able[name]);
+  moves[letter] = Object.fromEntries(all.map(([name, move]) => [name, move]));
   for (const one of [$(".step", column), $(`#bar [data-letter="${letter}"]`)]) {
     one.replaceChildren(h("kbd", {}, letter), ` ${t(name)}`);
     set(one, { "aria-label": `${t(name)} ${letter}`, "aria-disabled": !able.step ? "true" : null });

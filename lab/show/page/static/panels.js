@@ -6,7 +6,7 @@ export function verdict(state) {
   const { verdict } = state;
   const said = { bad: [], good: [] };
   for (const e of verdict?.effects ?? []) {
-    const how = t(e.outcome, e.times, e.expected);
+    const how = outcome(e);
     (e.outcome === "once" ? said.good : said.bad).push([told(e, "title"), how, e.subjects.join(", ")]);
   }
   const certain = verdict?.certain;
@@ -18,12 +18,21 @@ export function verdict(state) {
   const line = Object.entries(grouped).map(([how, names]) => `${[...names].join(", ")} ${how}`).join("; ");
   const head = kind === "bad" ? `${t("bad")}: ${line}` : t(kind);
   const under = !verdict ? t("willWake") : verdict.unknown ? t("unknownRun")
-    : kind === "open" ? `${t("sofar")}: ${line}`
+    : kind === "open" ? (line ? `${t("sofar")}: ${line}` : t("none"))
       : said.bad.map(([, , who]) => who).slice(0, 1).join("");
   const element = $("#verdict");
   set(element, { "data-kind": kind, "data-code": verdict?.code ?? "", "data-certain": String(!!certain) });
   element.replaceChildren(h("b", { class: "sign", "aria-hidden": "true" }, sign),
     h("div", {}, h("strong", {}, head), h("p", {}, under)));
+}
+
+// What became of an effect, with its numbers where the word does not tell them.
+function outcome({ outcome, times, expected }) {
+  const word = t(outcome, times, expected);
+  if (["once", "duplicated", "missed"].includes(outcome)) return word;
+  if (outcome === "phantom") return times > 1 ? `${word} ${times}×` : word;
+  if (times === expected) return times < 0 ? `${word}: ${times}` : word;
+  return `${word}: ${t("instead", times, expected)}`;
 }
 
 export function phone(state) {

@@ -17,8 +17,9 @@ export function timeline(state) {
   const of = (letter) => `of-${"ABCDEF"[replicas.findIndex((r) => r.letter === letter)]}`;
   const y = (x) => top + x * row;
   const font = Math.max(11, 0.82 * rem);
-  const fits = (text, room) => {
+  const fits = (whole, room, shorter) => {
     const most = Math.floor(room / (font * 0.61));
+    const text = whole.length > most && shorter ? shorter : whole;
     return text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text;
   };
   const height = y(lanes.width) + row * 0.6;
@@ -66,12 +67,12 @@ export function timeline(state) {
     const bad = lanes.bad[bar.seq];
     const note = bar.look === "waiting" ? t("waiting!", bar.note.replace("waits for ", ""))
       : bar.look === "no-row" ? (bar.note === "false" ? "false" : t("noRow"))
-        : bar.look === "undone" ? t("undone") : bar.look === "lost" ? t("look:lost") : bar.note;
+        : bar.look === "undone" ? [bar.note, t("undone")].filter(Boolean).join(", ") : bar.look === "lost" ? t("look:lost") : bar.note;
     const label = bar.look === "waiting" ? `◴ ${note}` : note ? `${bar.text} → ${note}` : bar.text;
     const badge = bad ? 2.3 * rem : 0;
     const group = svg("g", { class: `bar look-${bar.look} ${of(bar.replica)}${bad ? " bad" : ""}` },
       svg("rect", { x, y: from, width: wide, height: tall, rx: 3 }),
-      text(x + 6, from + Math.min(tall, row) / 2 + font * 0.34, fits(label, wide - 10 - badge), "label"),
+      text(x + 6, from + Math.min(tall, row) / 2 + font * 0.34, fits(label, wide - 10 - badge, note && `${bar.text.split(" ")[0]} → ${note}`), "label"),
       title(label));
     if (bad) {
       group.append(svg("rect", { class: bad === "1×" ? "badge first" : "badge", x: x + wide - badge, y: from, width: badge, height: tall, rx: 3 }),
