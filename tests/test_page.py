@@ -246,7 +246,7 @@ def test_orders_given_faster_than_they_are_carried_out_are_carried_out_in_turn(p
         const step = document.querySelector("#replica-A .step");
         for (let times = 0; times < 3; times++) step.click();""")
     page.until(lambda: page.version >= before + 3)
-    assert page.find("#schedule")[0].get_property("value") == "A A", "it woke up, and took two steps"
+    assert page.find("#schedule")[0].get_property("value") == "A A", "awake, then two steps"
     assert not page.find("#problem")[0].is_displayed()
 
 
