@@ -64,6 +64,11 @@ class Event:
         """Whether it was a transaction by itself: what it did stays, and it locks nothing."""
         return bool(self.detail.get("alone")) and "advisory" not in self.statement.lower()
 
+    @property
+    def values(self) -> str:
+        """What it read or wrote of the columns that the stage shows, such as "use_count 1"."""
+        return ", ".join(f"{name} {value}" for name, value in self.detail.get("values", {}).items())
+
 
 class History:
     """Events in the order in which they were seen; `complete` says that every replica has ended.

@@ -14,7 +14,7 @@ from itertools import zip_longest
 
 from lab.engine.history import Event, History
 
-__all__ = ["WRITES", "Band", "Bar", "Lanes", "Mark", "lay_out", "no_row", "takes_lock", "values"]
+__all__ = ["WRITES", "Band", "Bar", "Lanes", "Mark", "lay_out", "no_row", "takes_lock"]
 
 ACTS = ("statement", "request")
 ENDS = ("commit", "rollback")
@@ -183,12 +183,7 @@ def _note(event: Event) -> str:
         return event.outcome.split()[1]
     if isinstance(event.detail.get("value"), bool) and "advisory" in event.statement.lower():
         return "true" if event.detail["value"] else "false"
-    return "no row" if no_row(event) else values(event)
-
-
-def values(event: Event) -> str:
-    """What it read or wrote of the columns that the stage shows, such as "use_count 1"."""
-    return ", ".join(f"{name} {value}" for name, value in event.detail.get("values", {}).items())
+    return "no row" if no_row(event) else event.values
 
 
 def _by_order(history: History) -> tuple[dict[int, tuple[float, float]], float]:

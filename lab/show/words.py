@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from lab.engine.history import Event, History, label
-from lab.show.lanes import WRITES, no_row, values
+from lab.show.lanes import WRITES, no_row
 
 __all__ = ["Judged", "clock", "headline", "holds", "kept", "natural", "ordinals", "outcome_class",
            "outcome_of", "summaries"]
@@ -110,7 +110,7 @@ def outcome_of(event: Event) -> str:
         return "no row" if parts and tag else f"{tag}: no row" if tag else "refused"
     if parts and last:
         tag = f"{last[0]} row" if last == ["1"] else f"{last[0]} rows"
-    return values(event) or tag
+    return event.values or tag
 
 
 def clock(when: str, since: str | None = None) -> str:

@@ -19,15 +19,14 @@ from lab.engine.stepper import Impossible, Stepper
 from lab.errors import LabError
 from lab.judge.scenarios import READ_COMMITTED, Theatre, scenarios, theatre
 from lab.judge.stage import stage
+from lab.show.page.cast import at_first, company
 from lab.show.page.rows import Tables
 from lab.show.page.tried import Tried, order_of
 
 __all__ = ["ORDERS", "Desk"]
 
-ROOM = "ABC"
 RAN_WRONG = 1  # the code of errors that come from a run, not from what was asked for
 COUNTING = 5.0  # seconds that a room waits, unasked, for the number of all schedules
-MOST = 6  # replicas side by side; more do not fit on a screen
 KEPT = ("stage", "moves", "letters", "everyone", "roles", "isolation")
 ORDERS = ("move", "undo", "restart", "play", "scenario", "failing", "count", "choose", "cast")
 
@@ -53,7 +52,7 @@ class Desk:
 
     def _take(self, number: str | int) -> None:
         self.stage = stage(number)
-        self.letters = ROOM[:self.stage.data.get("replicas", len(ROOM))]
+        self.letters = at_first(self.stage)
         self.everyone, self.isolation = "", READ_COMMITTED
         self.roles: dict[str, str] = {}
         self.moves: list[Move] = []
@@ -143,7 +142,7 @@ class Desk:
     def play(self, text: str) -> None:
         """Play a schedule from the beginning."""
         planned = Schedule.parse(text)
-        self.letters = _company([*self.letters, *planned.letters])
+        self.letters = company([*self.letters, *planned.letters])
         self.restart()
         for move in planned:
             self.move(str(move))
@@ -218,7 +217,7 @@ class Desk:
     def cast(self, letters: Iterable[str], everyone: str = "",
              roles: Mapping[str, str] | None = None, isolation: str = READ_COMMITTED) -> None:
         """Who takes part, and what each of them runs; begins from the beginning."""
-        letters = _company(letters)
+        letters = company(letters)
         self.stage.cast(letters, roles, everyone)  # raises where there is no such program
         self.letters, self.everyone, self.isolation = letters, everyone, isolation
         self.roles = {k: v for k, v in (roles or {}).items() if k in letters}
@@ -241,11 +240,3 @@ class Desk:
         tally.add(order, self.theatre.judge(ended).ok)
         if tally.total is None and len(self.letters) <= 2 and "explore" in self.stage.data:
             self.count(seconds=COUNTING)
-
-
-def _company(letters: Iterable[str]) -> str:
-    found = "".join(sorted(set(letters)))
-    if not 1 <= len(found) <= MOST or not found.isalpha() or not found.isupper():
-        raise LabError(f"“{found}” are not the letters of one to {MOST} replicas.",
-                       "Name them A, B, C, …")
-    return found
