@@ -248,6 +248,8 @@ def test_the_way_of_a_student(student, tmp_path):
     failed = student("check", "1", "twice")
     assert failed.returncode == 1
     assert "make replay-1 MY=twice CASE=twice" in failed.stdout
+    picture = tmp_path / "out/my-01-twice.png"
+    assert picture.exists()
     assert student("replay", "1", "--my", "twice", "--case", "twice").returncode == 0
     assert "hint 1 of 3" in student("hint", "1", "twice").stdout
     assert student("solution", "1", "twice").returncode == 2
@@ -255,6 +257,7 @@ def test_the_way_of_a_student(student, tmp_path):
     student("exercise", "1", "twice")
     assert mine.read_text() == "A.. B..\n", "a file that was begun is left alone"
     assert "1 scenario" in student("check", "1", "twice").stdout
+    assert not picture.exists(), "what has passed has no picture of its failure"
     assert student("solution", "1", "twice").returncode == 0
     student("reset", "1", "twice")
     assert mine.with_name("schedule.txt.1.bak").read_text() == "A.. B..\n"

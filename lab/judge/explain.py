@@ -229,7 +229,9 @@ def _code(event: Event) -> str:
 
 
 def _at(event: Event, who: bool = False) -> str:
-    return f"{event.replica + chr(39) + 's ' if who else ''}{event.label} (move {event.move + 1})"
+    got = f": {event.values}" if event.values else ""
+    return (f"{event.replica + chr(39) + 's ' if who else ''}{event.label} "
+            f"(move {event.move + 1}{got})")
 
 
 def _moves(history: History, seqs: set[int]) -> str:

@@ -79,6 +79,8 @@ def tell(console: Console, result: Check) -> None:
     if result.failure:
         _tell_failure(console, found, result.failure)
     else:
+        for kind in ("png", "svg"):  # a failure that is over is no longer to be looked at
+            Path("out", f"{_picture(found)}.{kind}").unlink(missing_ok=True)
         console.print(Text(f"\nPassed ({result.counts}).", "bold green"))
         console.print(f"A right answer of ours: {_command('solution', found)}", highlight=False)
 
@@ -107,8 +109,13 @@ def _show(console: Console, found: Exercise, case: Case) -> None:
     if wrong:
         console.print(tables.verdict(wrong, case.history))
     drawn = timeline.timeline(case.history, f"{found.place}: {case.title}", wrong)
-    path, _ = picture.save(drawn, f"my-{found.stage.number:02d}-{found.name}")
+    path, _ = picture.save(drawn, _picture(found))
     console.print(f"Picture: {path}", highlight=False, soft_wrap=True)
+
+
+def _picture(found: Exercise) -> str:
+    """The name of the picture of an exercise's last failure."""
+    return f"my-{found.stage.number:02d}-{found.name}"
 
 
 def replay(args: argparse.Namespace) -> int:
