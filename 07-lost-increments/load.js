@@ -1,5 +1,5 @@
 // The same load with k6: k6 run -e URL=http://127.0.0.1:PORT/atomic_update/use?secret=sk-ana \
-//                               -e USERS=100 -e REQUESTS=200 load.js
+//                               -e USERS=100 -e REQUESTS=100 load.js
 import http from "k6/http";
 import { Counter } from "k6/metrics";
 
@@ -10,7 +10,7 @@ export const options = {
     use: {
       executor: "shared-iterations",
       vus: Number(__ENV.USERS || 100),
-      iterations: Number(__ENV.REQUESTS || 200),
+      iterations: Number(__ENV.REQUESTS || 100),
       maxDuration: "2m",
     },
   },

@@ -49,7 +49,7 @@ def tell_load(told: Any, part: Mapping[str, Any]) -> bool:
             seen = loads(told.server, told.stage, tell, k6)
         console.print(table(seen))
         name = f"{told.stage.number:02d}-load{'-k6' if k6 else ''}"
-        told.pictures.append(save(plot(seen), name)[0])
+        told.pictures.append(save(plot(seen, " (k6)" if k6 else ""), name)[0])
         held += [one for variant in faultless for one in seen[variant]]
     lost = sum(one.answered - one.counted for one in held)
     if lost:
@@ -108,8 +108,12 @@ def _span(values: list[float], unit: str) -> str:
     return (low if low == high else f"{low}–{high}") + unit
 
 
-def plot(seen: Loads) -> Picture:
-    """Left: share lost at each number of users, a point a pass. Right: requests a second."""
+def plot(seen: Loads, by: str = "") -> Picture:
+    """Left: share lost at each number of users, a point a pass. Right: requests a second.
+
+    Args:
+        by: who played the users, to be added to the title.
+    """
     levels = sorted({one.users for passes in seen.values() for one in passes})
     with picture() as figure:
         lost = figure.add_axes((0.075, 0.12, 0.40, 0.60))
@@ -145,7 +149,7 @@ def plot(seen: Loads) -> Picture:
         figure.legend(list(zip(keys, bars, strict=True)), list(seen), loc="upper left", ncols=3,
                       bbox_to_anchor=(0.01, 0.905), fontsize=17, columnspacing=1.3,
                       handler_map={tuple: _pairs()}, handlelength=2.6)
-        banner(figure, "Many users, one key: what each variant loses, and what it costs")
+        banner(figure, f"Many users, one key: what each variant loses, and what it costs{by}")
     return figure
 
 
