@@ -123,6 +123,8 @@ def test_a_user_without_a_home(home):
     assert "Traceback" not in errors
     code, out, errors = done(there, "doctor", **how)
     assert (code, errors) == (0, ""), out
+    # The folder is another's, so that not all of it can be deleted; the server's data can.
+    assert "Removed its data." in done(there, "clean", **how)[1]
 
 
 def test_a_checkout_that_may_only_be_read(checkout, keeper):
