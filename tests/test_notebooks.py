@@ -54,9 +54,9 @@ def test_the_kernel_is_this_python_and_finds_the_lab(tmp_path):
 
 def test_a_second_run_changes_nothing_in_the_file(tmp_path):
     path = notebook(tmp_path / "a.ipynb", CHANGING)
-    assert notebooks.refresh(path)
+    assert list(notebooks.refresh([path])) == [(path, True)]
     saved = path.read_text("utf-8")
-    assert not notebooks.refresh(path)
+    assert list(notebooks.refresh([path])) == [(path, False)]
     assert "2 of 3" in saved
     assert "0 of 3" not in saved
     assert str(folders.ROOT) not in saved
@@ -72,10 +72,33 @@ def test_a_cell_that_fails_leaves_the_file_as_it_was_and_says_what_failed(tmp_pa
     path = notebook(tmp_path / "a.ipynb", "1 / 0")
     before = path.read_bytes()
     with pytest.raises(LabError) as caught:
-        notebooks.refresh(path)
+        list(notebooks.refresh([path]))
     assert caught.value.what == "a.ipynb stopped: ZeroDivisionError: division by zero"
     assert caught.value.code == 1
     assert path.read_bytes() == before
+
+
+def test_two_run_at_a_time_and_come_in_their_order(tmp_path):
+    """Each waits for the other: one after the other they would never end."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    waits = "open({!r}, 'w').close()\nimport pathlib\nwhile not pathlib.Path({!r}).exists(): pass"
+    paths = [notebook(tmp_path / "b.ipynb", waits.format(str(one), str(other))),
+             notebook(tmp_path / "a.ipynb", waits.format(str(other), str(one)))]
+    assert [path for path, _ in notebooks.executed(paths)] == paths
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_one_that_fails_stops_the_one_beside_it(tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    paths = [notebook(tmp_path / "a.ipynb", f"pid = open({str(fifo)!r}).read()\n1 / 0"),
+             notebook(tmp_path / "b.ipynb", f"import os, threading\n"
+                      f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
+                      f"open({str(fifo)!r}, 'w').close()\nthreading.Event().wait()")]
+    with pytest.raises(LabError, match="stopped: ZeroDivisionError"):
+        list(notebooks.executed(paths))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no signals to send to one process")

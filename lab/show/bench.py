@@ -160,8 +160,8 @@ def every_notebook(used: Server) -> Rows:
     """All notebooks, executed."""
     found = notebooks.chosen([])
     began = time.perf_counter()
-    for path in found:
-        notebooks.execute(path)
+    for _ in notebooks.executed(found):
+        pass
     yield f"{len(found)} notebooks", f"{time.perf_counter() - began:.0f} s", "≤ 180 s"
 
 

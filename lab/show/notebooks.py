@@ -5,14 +5,16 @@ The kernel is the Python that runs this, whatever kernels a user has installed e
 
 import argparse
 import asyncio
-import contextlib
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from lab import folders
 from lab.engine import scratch
@@ -21,6 +23,9 @@ from lab.errors import LabError
 
 CELL_SECONDS = 120
 """How long one cell may run; all notebooks together are meant to take less than 180 s."""
+
+AT_ONCE = 2
+"""How many run at a time: while one waits for its processes, another one has the processor."""
 
 CHANGING = (
     (re.compile(r"\blab_[a-z0-9_]*\d[a-z0-9_]*"), "lab_…"),
@@ -82,62 +87,100 @@ def execute(path: Path):
         LabError: a cell raised an error or took longer than CELL_SECONDS, or the kernel died.
         KeyboardInterrupt: it was interrupted; the kernel is stopped.
     """
+    return next(executed([path]))[1]
+
+
+def executed(paths: Sequence[Path]) -> Iterator[tuple[Path, Any]]:
+    """Run notebooks, AT_ONCE at a time, each in a thread of its own.
+
+    Yields:
+        Each with what `execute` returns, in the order of `paths`.
+
+    Raises:
+        LabError, KeyboardInterrupt: as `execute`; the others are stopped then.
+    """
     try:
-        import nbformat
-        from jupyter_client import AsyncKernelManager
-        from jupyter_client.kernelspec import KernelSpecManager
-        from nbclient import NotebookClient
-        from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+        import nbclient  # noqa: F401 (what is missing is said before a thread begins)
     except ImportError as error:
         raise LabError(
             f"The notebooks need a package that is not installed ({error.name}).",
             "`make notebooks` installs it; without make: python3 tools/setup.py notebooks",
         ) from None
-    notebook = nbformat.read(path, as_version=4)
-    with scratch.folder() as private:
+    runs = [_Run(path) for path in paths]
+    with scratch.folder() as private, ThreadPoolExecutor(AT_ONCE) as pool:
         os.environ["JUPYTER_RUNTIME_DIR"] = private
+        futures = [pool.submit(run.execute, {**os.environ, "IPYTHONDIR": private}) for run in runs]
+        try:
+            for run, future in zip(runs, futures, strict=True):
+                yield run.path, future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for run in runs:
+                run.stop()
+
+
+class _Run:
+    """A notebook that runs in a thread, where no signal comes, until it is told to stop."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._stopped = False
+        self._task: asyncio.Task | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def execute(self, env: Mapping[str, str]):
+        """Run it to its end in this environment; the errors are those of `executed`."""
+        import nbformat
+        from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+        notebook = nbformat.read(self.path, as_version=4)
+        try:
+            # The kernel's sockets need a loop with selectors, which Windows has to be asked for.
+            with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+                runner.run(self._execute(notebook, env))
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+            if self._stopped:
+                raise KeyboardInterrupt from None
+            raise LabError(
+                f"{self.path.name} stopped: {_reason(error)}",
+                "Open it with `make notebook` and run that cell; the saved outputs are unchanged.",
+                code=1,
+            ) from None
+        normalise(notebook)
+        return notebook
+
+    def stop(self) -> None:
+        """End it, from another thread; does nothing once it has ended."""
+        with self._lock:
+            self._stopped = True
+            if self._task:
+                self._loop.call_soon_threadsafe(self._task.cancel)
+
+    async def _execute(self, notebook, env: Mapping[str, str]) -> None:
+        from jupyter_client import AsyncKernelManager
+        from jupyter_client.kernelspec import KernelSpecManager
+        from nbclient import NotebookClient
+
         kernel = AsyncKernelManager(
             kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[])
         )
         client = NotebookClient(notebook, km=kernel, timeout=CELL_SECONDS, record_timing=False)
-        client.resources = {"metadata": {"path": str(path.parent)}}
-        interrupt = _Interrupt()
-        client.on_notebook_start = interrupt.listen
+        client.resources = {"metadata": {"path": str(self.path.parent)}}
+        with self._lock:
+            if self._stopped:
+                return
+            self._task, self._loop = asyncio.current_task(), asyncio.get_running_loop()
         try:
-            client.execute(
-                cleanup_kc=True,
-                stderr=subprocess.DEVNULL,  # of the kernel itself; what cells print is captured
-                env={**os.environ, "IPYTHONDIR": private},
-            )
-        except asyncio.CancelledError:  # an interrupt, before there is a cell to report it
-            raise KeyboardInterrupt from None
-        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-            if interrupt.happened:
-                raise KeyboardInterrupt from None
-            raise LabError(
-                f"{path.name} stopped: {_reason(error)}",
-                "Open it with `make notebook` and run that cell; the saved outputs are unchanged.",
-                code=1,
-            ) from None
-    normalise(notebook)
-    return notebook
-
-
-class _Interrupt:
-    """Cancels a run on Ctrl-C and SIGTERM, where nbclient would report that the kernel died."""
-
-    happened = False
-
-    async def listen(self, **_: object) -> None:
-        task, loop = asyncio.current_task(), asyncio.get_running_loop()
-
-        def cancel() -> None:
-            self.happened = True
-            task.cancel()
-
-        with contextlib.suppress(NotImplementedError):  # Windows raises KeyboardInterrupt itself
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, cancel)
+            # What the kernel itself says goes nowhere; what cells print is captured.
+            await client.async_execute(cleanup_kc=True, stderr=subprocess.DEVNULL, env=env)
+        finally:
+            with self._lock:
+                self._task = None
+            if kernel.has_kernel:  # stopped before nbclient knew that it had started
+                await kernel.shutdown_kernel(now=True)
 
 
 def _reason(error) -> str:
@@ -148,19 +191,20 @@ def _reason(error) -> str:
     return f"a cell took longer than {CELL_SECONDS} s."
 
 
-def refresh(path: Path) -> bool:
-    """Execute a notebook and save it; returns whether the file changed.
+def refresh(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
+    """Execute notebooks and save them; yields each with whether its file changed.
 
     Raises:
-        LabError: as `execute`; the file stays as it was.
+        LabError: as `execute`; that file stays as it was.
     """
     import nbformat
 
-    executed = nbformat.writes(execute(path)) + "\n"
-    if path.read_text("utf-8") == executed:
-        return False
-    path.write_text(executed, "utf-8", newline="\n")
-    return True
+    for path, notebook in executed(paths):
+        text = nbformat.writes(notebook) + "\n"
+        changed = path.read_text("utf-8") != text
+        if changed:
+            path.write_text(text, "utf-8", newline="\n")
+        yield path, changed
 
 
 def chosen(names: list[str]) -> list[Path]:
@@ -186,11 +230,8 @@ def run(args: argparse.Namespace) -> int:
             cwd=folders.ROOT,
             env={**os.environ, "JUPYTER_PREFER_ENV_PATH": "1"},
         )
-    if os.name == "nt":  # the kernel's sockets need a loop with selectors
-        asyncio.set_event_loop_policy(asyncio.WindowsSelectorEventLoopPolicy())
     wanted = chosen(args.names)
     with server():  # once for all of them; what is wrong with it is said before a cell runs
-        for path in wanted:
-            changed = refresh(path)
+        for path, changed in refresh(wanted):
             print(f"{path.name}: {'outputs saved' if changed else 'as it was'}", flush=True)
     return 0
