@@ -98,7 +98,7 @@ class FreeRun:
         self.clock.set(self.start - timedelta(minutes=1), 0)
         for index, letter in enumerate(self.letters):
             self._spawn(letter, self.start + index * self.apart)
-        self._until(lambda: self._said.keys() >= set(self.letters), START_LIMIT, "start")
+        self._until(lambda: self._said.keys() >= set(self.letters), START_LIMIT)
         self.clock.set(self.start - timedelta(seconds=5), SPEED)
         end = self.start + until
         self._until(lambda: self.now >= end, pace=lambda: self._pace(end))
@@ -128,7 +128,7 @@ class FreeRun:
             self._lines.put((letter, line.rstrip()))
         self._lines.put((letter, None))
 
-    def _until(self, done: Callable[[], bool], limit: float = float("inf"), what: str = "",
+    def _until(self, done: Callable[[], bool], limit: float = float("inf"),
                pace: Callable[[], None] = lambda: None) -> None:
         deadline = time.monotonic() + limit
         while not done():
@@ -145,7 +145,7 @@ class FreeRun:
                     self._said[letter] = line
             if time.monotonic() > deadline:
                 missing = ", ".join(sorted(set(self.letters) - self._said.keys()))
-                raise LabError(f"Replica {missing} did not {what} within {limit:.0f} s.",
+                raise LabError(f"Replica {missing} did not start within {limit:.0f} s.",
                                "Close other programs and try again.", code=1)
 
     def _pace(self, end: datetime) -> None:
