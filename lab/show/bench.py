@@ -8,8 +8,10 @@ docs/bench.md, above what people wrote there.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import time
@@ -31,6 +33,8 @@ from lab.folders import ROOT
 from lab.judge.scenarios import theatre
 from lab.judge.stage import stages
 from lab.show import delivery, ladder, load, notebooks, terminal
+from lab.show.page.desk import Desk
+from lab.show.page.view import view
 
 __all__ = ["run"]
 
@@ -120,6 +124,22 @@ def free_engine(used: Server) -> Rows:
                 yield f"stage {stage.number}, {what}", much, ""
 
 
+def page_step(used: Server) -> Rows:
+    """A step on the page, from the order to all that the page will show, which then draws it."""
+    desk, took = Desk(0), []
+    try:
+        desk.do("move", text="A.start B.start C.start")  # now the processes are there
+        for letter in "ABC" * 9:
+            began = time.perf_counter()
+            desk.do("move", text=letter)
+            json.dumps(view(desk))
+            took.append(1000 * (time.perf_counter() - began))
+    finally:
+        desk.close()
+    yield (f"stage {desk.stage.number}, {len(took)} steps on the page",
+           f"median {statistics.median(took):.0f} ms, slowest {max(took):.0f} ms", "≤ 100 ms")
+
+
 def first_duplicate(used: Server) -> Rows:
     """`make stage-0`, until the coins are inserted a second time: here, and in a fresh clone."""
     warm = _until_twice([sys.executable, "-m", "lab", "stage", "0"], ROOT, {})
@@ -165,8 +185,8 @@ def every_notebook(used: Server) -> Rows:
     yield f"{len(found)} notebooks", f"{time.perf_counter() - began:.0f} s", "≤ 180 s"
 
 
-PARTS = (isolation_specs, every_interleaving, whole_ladder, free_engine, first_duplicate,
-         every_notebook)
+PARTS = (isolation_specs, every_interleaving, whole_ladder, free_engine, page_step,
+         first_duplicate, every_notebook)
 SAVED = ROOT / "docs" / "bench.md"
 BELOW = "\n## "  # what people wrote begins with its first heading
 
