@@ -17,7 +17,7 @@ let line = Promise.resolve();
 let arrived = () => {};
 
 function order(name, what = {}) {
-  line = line.then(() => send(name, typeof what === "function" ? what() : what));
+  line = line.then(() => send(name, typeof what === "function" ? what() : what)).catch(console.error);
 }
 
 async function send(name, what) {
