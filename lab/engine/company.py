@@ -9,12 +9,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Self
 
+import psycopg
+
 from lab.engine.postgres import Database
 from lab.engine.recorder import Recorder
 from lab.engine.replica import IMPORTS, Program, Replica, Stable
 from lab.engine.rest import Rest
 from lab.engine.sessions import Sessions
 from lab.engine.wire import Gate
+from lab.errors import LabError
 from lab.world.clock import MX, SharedClock
 
 __all__ = ["INCIDENT", "Company"]
@@ -182,8 +185,12 @@ class Company(Rest):
 
     def condition(self, name: str, statements: list[str]) -> None:
         """Change the world's rows as an operator would, outside every replica."""
-        for statement in statements:
-            self.monitor.execute(statement)
+        try:
+            for statement in statements:
+                self.monitor.execute(statement)
+        except psycopg.errors.UndefinedTable as error:
+            raise LabError(f"+{name} changes what is not there: {error.diag.message_primary}.",
+                           "It is a change to the community's tables.") from error
         if name in self.outside:
             self.outside[name]()
         self.record.note("", "condition", name)

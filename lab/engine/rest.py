@@ -7,6 +7,7 @@ finished or dead. Whether a backend waits is what Postgres says, never a guess f
 from __future__ import annotations
 
 import math
+import re
 import time
 from datetime import datetime
 
@@ -214,8 +215,7 @@ class Rest:
         if answer["end"] == "unusable":
             raise LabError(f"Replica {replica.letter} cannot run {replica.program.call}: "
                            f"{answer['message']}\n{self.situation()}",
-                           "Correct the stage's file; running it by hand shows the whole error.",
-                           code=1)
+                           _remedy(answer["message"]), code=1)
         outcome = "ok"
         if answer["end"] == "error":
             outcome = f"error: {answer['error']} {answer['message']}"
@@ -223,3 +223,14 @@ class Rest:
             outcome = f"error: exit {answer['value']}"
         self.record.note(replica.letter, "end", "end", outcome, detail={
             key: answer[key] for key in ("value", "line") if answer.get(key) not in (None, "")})
+
+
+def _remedy(message: str) -> str:
+    """What to do about code that cannot be run at all."""
+    missing = re.search(r"No module named '(\w+)", message)
+    if missing and missing[1] == "psycopg2":
+        return "Let SQLAlchemy use psycopg: in the URL, postgresql+psycopg:// for postgresql://."
+    if missing:
+        return ("If it is a package, install it: "
+                f"python3 -m pip --python .venv/bin/python install {missing[1]}")
+    return "Correct its file; running it by hand shows the whole error."

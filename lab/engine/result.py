@@ -60,3 +60,10 @@ class Result:
     def headline(self) -> str:
         """"3 of 32", or "3 of at least 1,511" when the time ran out."""
         return f"{self.breaking:,} of {'' if self.complete else 'at least '}{self.total:,}"
+
+    @property
+    def shortfall(self) -> str:
+        """What was tried before the time ran out; "" when everything was."""
+        tried = "" if self.preemptions is None else (
+            f" Every schedule with up to {self.preemptions} preemption(s) was tried.")
+        return "" if self.complete else f"Time is up.{tried}"

@@ -11,6 +11,9 @@ from lab.errors import LabError
 __all__ = ["INCIDENT", "Impossible", "Stepper"]
 
 
+MOST = 20_000  # events of one run
+
+
 class Impossible(LabError):
     """A move that cannot be made now; the remedy lists what could be."""
 
@@ -31,6 +34,9 @@ class Stepper(Company):
 
     def step(self, letter: str) -> None:
         """Release the statement that the replica is held at."""
+        if len(self.history) > MOST:
+            raise LabError(f"{MOST:,} statements were run, and the run is not over.\n"
+                           f"{self.situation()}", "Look for a loop that never ends.", code=1)
         link, replica = self._held_link(letter, "take a step")
         self.sessions.about_to_move(link, any(r.waits_for for r in self.replicas.values()))
         replica.moved = link.release()

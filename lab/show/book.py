@@ -42,6 +42,7 @@ myst_enable_extensions = ["html_image"]
 html_static_path = ["_static"]
 html_js_files = {scripts!r}
 html_copy_source = False
+html_show_copyright = False
 suppress_warnings = ["myst.xref_missing", "misc.highlighting_failure", "toc.not_included",
                      "mystnb.unknown_mime_type"]
 '''

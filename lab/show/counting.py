@@ -44,9 +44,7 @@ def count(console: Console, scene: Theatre, entry: Mapping[str, Any], *, full: b
         f" interleavings break it ({_outcomes(result)}; {result.runs:,} runs, "
         f"{result.seconds:.1f} s)"))
     if not result.complete:
-        tried = "" if result.preemptions is None else (
-            f" Every schedule with up to {result.preemptions} preemption(s) was tried.")
-        console.print(f"  Time is up.{tried}", highlight=False)
+        console.print(f"  {result.shortfall}", highlight=False)
     for finding in [f for f in result.findings if f.breaks][:shown]:
         text = " ".join([*(f"+{name}" for name in standing), str(finding.schedule)])
         console.print(f"  {finding.code}: make replay-{number} {_parts(entry)}SCHEDULE=\"{text}\"",
