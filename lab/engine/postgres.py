@@ -16,7 +16,7 @@ from pathlib import Path
 import psycopg
 from psycopg import errors, sql
 
-from lab.engine import databases, docker, embedded, target
+from lab.engine import databases, docker, embedded, scratch, target
 from lab.engine.snapshot import Snapshot
 from lab.errors import LabError
 
@@ -203,6 +203,7 @@ def server() -> Iterator[Server]:
             and what to do.
     """
     kind = target.chosen()
+    scratch.sweep_once()
     gate = embedded.gate if kind == "embedded" else nullcontext
     with ExitStack() as stack:
         with gate():
