@@ -32,7 +32,7 @@ def commands():
 
 def follow(copy, command):
     python, *rest = shlex.split(command)
-    assert python == "python"
+    assert python == ".venv/bin/python"
     return subprocess.run([sys.executable, *rest], cwd=copy, text=True, encoding="utf-8",
                           capture_output=True, check=False)
 
@@ -48,6 +48,6 @@ def test_a_promise_that_the_new_stage_does_not_keep_ends_in_exit_code_1(copy):
     kept = promise.read_text(encoding="utf-8")
     promise.write_text(kept.replace('R2 = "D2"', 'R2 = "1"'), encoding="utf-8")
     try:
-        assert follow(copy, "python -m lab stage 97").returncode == 1
+        assert follow(copy, ".venv/bin/python -m lab stage 97").returncode == 1
     finally:
         promise.write_text(kept, encoding="utf-8")

@@ -109,6 +109,12 @@ def main(names):
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
+    except OSError as error:
+        say(
+            f"{error.filename or '.venv'} cannot be written: {error.strerror}.",
+            "Make room on the disk, or let the folder be writable; then try again.",
+        )
+        sys.exit(2)
     except KeyboardInterrupt:
         say("Interrupted; the next command goes on from here.")
         sys.exit(130)
