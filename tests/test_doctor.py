@@ -102,6 +102,20 @@ def test_clean_deletes_the_temporary_folder_of_a_killed_process_and_no_other(mon
         assert Path(ours).exists()
 
 
+def test_the_next_command_deletes_what_a_killed_one_left():
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    here = Path(tempfile.gettempdir())
+    left, of_another = here / f"{scratch.OURS}-{ended.pid}-a", here / "lab-scratch-elsewhere-1-a"
+    for folder in (left, of_another):
+        folder.mkdir()
+    scratch.sweep_once.cache_clear()
+    with server():
+        assert not left.exists()
+        assert of_another.exists()
+    of_another.rmdir()
+
+
 def test_clean_leaves_a_server_that_is_in_use_alone_but_for_left_over_databases():
     with user_process() as killed, user_process() as user:
         left = killed.stdout.readline().split()[-1]
