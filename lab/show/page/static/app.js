@@ -50,9 +50,9 @@ function render() {
   verdict(state);
   phone(state);
   tables(state);
-  timeline(state);
   tried(state, () => order("count"));
   note(state);
+  timeline(state);  // last: it is scrolled to its end, in the room that the others leave
   set($("#undo"), { "aria-disabled": state.moves ? null : "true" });
   if (document.activeElement !== $("#schedule")) $("#schedule").value = state.schedule;
 }
