@@ -38,6 +38,8 @@ CASES = [
     for number in (CHANCE.sample(SIGNALS, 1) if "," in name and not EVERY else SIGNALS)
     for moment in (moments if EVERY else CHANCE.sample(moments, 1))
 ]  # fmt: skip
+if os.name != "nt":  # a terminal that is closed
+    CASES += [("replay", signal.SIGHUP, "database", 1), ("play", signal.SIGHUP, "address", 1)]
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +123,8 @@ def test_nothing_is_left_and_the_next_command_works(checkout, admin, name, numbe
     print(f"LAB_SEED={SEED}")
     if lack := lacking(name):
         pytest.skip(lack)
+    if signal.getsignal(number) == signal.SIG_IGN:
+        pytest.skip(f"{number.name} is ignored here, as nohup has it, and so by every process")
     for left in databases(admin):  # by the test before this one, which has failed
         drop(admin, left)
     with command(checkout, *RUNS[name][0]) as running:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import secrets
+import signal
 import socket
 import threading
 import webbrowser
@@ -105,5 +106,9 @@ def serve(args: argparse.Namespace) -> int:
         room = Room(args.stage or 0)
         config = uvicorn.Config(application(room, token), log_level="warning",
                                 timeout_graceful_shutdown=1, server_header=False)
-        _Server(config, room).run(sockets=[listener])
+        server = _Server(config, room)
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            # The terminal was closed; uvicorn, which does not know of it, ends as at SIGTERM.
+            signal.signal(signal.SIGHUP, lambda *_: server.handle_exit(signal.SIGTERM, None))
+        server.run(sockets=[listener])
     return 0
