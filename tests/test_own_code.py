@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab import cli
-from lab.engine import stepper
+from lab.show import own
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "how-the-gate-works.md").read_text(encoding="utf-8")
@@ -172,7 +172,7 @@ def test_a_function_that_the_file_imports_may_be_called(elsewhere, tmp_path):
 
 
 def test_a_loop_over_statements_is_ended(elsewhere, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(stepper, "MOST", 50)
+    monkeypatch.setattr(own, "MOST", 50)
     folder = Path(shutil.copytree(elsewhere, tmp_path / "own"))
     text = (folder / "worker.py").read_text(encoding="utf-8")
     (folder / "worker.py").write_text(text.replace(

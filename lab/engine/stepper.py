@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from lab.engine.company import INCIDENT, Company
 from lab.engine.history import label
 from lab.engine.link import Link
@@ -11,15 +13,17 @@ from lab.errors import LabError
 __all__ = ["INCIDENT", "Impossible", "Stepper"]
 
 
-MOST = 20_000  # events of one run
-
-
 class Impossible(LabError):
     """A move that cannot be made now; the remedy lists what could be."""
 
 
 class Stepper(Company):
-    """The company, and the moves of a schedule. Its arguments are those of `Company`."""
+    """The company, and the moves of a schedule. Its arguments are those of `Company`.
+
+    `most` is how many events a run may have before it is taken for an endless one.
+    """
+
+    most: float = math.inf
 
     def start(self, *letters: str) -> None:
         """Begin the runs of these replicas: each comes to its first statement, or to its end."""
@@ -34,8 +38,8 @@ class Stepper(Company):
 
     def step(self, letter: str) -> None:
         """Release the statement that the replica is held at."""
-        if len(self.history) > MOST:
-            raise LabError(f"{MOST:,} statements were run, and the run is not over.\n"
+        if len(self.history) > self.most:
+            raise LabError(f"{self.most:,} statements were run, and the run is not over.\n"
                            f"{self.situation()}", "Look for a loop that never ends.", code=1)
         link, replica = self._held_link(letter, "take a step")
         self.sessions.about_to_move(link, any(r.waits_for for r in self.replicas.values()))

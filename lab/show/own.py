@@ -24,6 +24,7 @@ __all__ = ["run"]
 
 LETTERS = "ABCDEFGH"
 SHOWN = 3
+MOST = 20_000  # events of one run
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
     letters = LETTERS[:count] if planned is None else "".join(planned.letters) or "A"
     try:
         with server() as used, code.stepper(used, letters, args.isolation) as stepper:
+            stepper.most = MOST
             ends = _Ends(code, stepper)
             if planned is not None:
                 return _one(console, ends, planned)
