@@ -18,8 +18,8 @@ RUNS = {
                            "--schema", "docs/own-code/schema.sql", "--invariant",
                            "docs/own-code/invariant.py", "--replicas", "3"], WORKS),
     "replay": (["replay", "1", "A.. B.. C.."], WORKS[:3]),
-    "play": (["play", "--no-browser"], ["begun", "address"]),
-    "play, at random": (["play", "--soak", "30"], [*WORKS, "lines"]),
+    "play": (["play", "--no-browser"], ["begun", "line"]),  # the page's address
+    "play, at random": (["play", "--soak", "600"], [*WORKS, "line"]),
     "check": (["check", "3", "claim"], WORKS[:3]),
     "check-all": (["check-all", "room", "--at-once", "2"], WORKS[:3]),
     "mutants": (["mutants"], [*WORKS[:3], "lines"]),
@@ -37,7 +37,7 @@ RUNS = {
     "clean": (["clean"], WORKS[:1]),
 }
 NEITHER_PROCESS_NOR_DATABASE = {"exercise", "hint", "reset", "solution", "progress", "diff"}
-# For the n of a moment; the address of the page is the first line.
+# The largest n of a moment, 1 where there is none here.
 MOST = {"process": 2, "transactions": 60, "lines": 5}
 NEEDS = {"book": ("sphinx", "book"), "synth": ("aws_cdk", "cdk"),
          "notebooks": ("nbclient", "notebooks"), "play": ("starlette", "play"),
