@@ -150,7 +150,7 @@ book: $(CORE) $(call extra,book)  ## all READMEs and notebooks as a site that wo
 	@$(LAB) book
 
 .PHONY: test
-test: $(CORE) $(call extra,$(TEST_EXTRAS) $(if $(CI),cdk k6))  ## run every test (PYTEST="-k word" to choose)
+test: $(CORE) $(call extra,$(TEST_EXTRAS) $(if $(CI),book cdk k6 peers))  ## run every test (PYTEST="-k word" to choose)
 	@$(PY) tools/packages.py
 	@$(PY) -m pytest $(PYTEST)
 

@@ -28,6 +28,7 @@ __all__ = ["run"]
 BOOK = ROOT / "out" / "book"
 SKIPPED = shutil.ignore_patterns("__pycache__", "cdk.out", "node_modules", ".ipynb_checkpoints")
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
+TITLE = re.compile(r'"# ([^"\\]+)')  # the first of a notebook, as its file has it
 MERMAID = re.compile(r"```mermaid\n(.*?)```", re.S)
 CONF = '''
 project = "One Postgres, three processes"
@@ -43,6 +44,7 @@ html_static_path = ["_static"]
 html_js_files = {scripts!r}
 html_copy_source = False
 html_show_copyright = False
+html_show_search_summary = False  # a page cannot read others from a memory stick
 suppress_warnings = ["myst.xref_missing", "misc.highlighting_failure", "toc.not_included",
                      "mystnb.unknown_mime_type"]
 '''
@@ -112,6 +114,8 @@ def _adapt(source: Path, page: Path, drawn: bool) -> None:
         return f"{found[1]}{_relative(target, path.parent.resolve())}{found[3]}"
 
     text = LINK.sub(lead, path.read_text(encoding="utf-8"))
+    if path.suffix == ".ipynb":  # else the search finds two pages of one name
+        text = TITLE.sub(r'"# \1 (notebook)', text, count=1)
     if drawn:
         text = MERMAID.sub(r'<pre class="mermaid">\n\1</pre>', text)
     path.write_text(text, encoding="utf-8")
