@@ -73,12 +73,13 @@ def ladder_table(cells: Mapping[tuple[int, str], str],
     """
     stages = sorted({stage for stage, _ in cells})
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column("scenario", no_wrap=True, overflow="ellipsis", max_width=78 - 8 * len(stages))
+    table.add_column("", no_wrap=True)
+    table.add_column("scenario", max_width=max(16, 72 - 8 * len(stages)))
     for stage in stages:
         table.add_column(f"{stage:02d}", no_wrap=True, min_width=5)
     different = 0
     for scenario in sorted({scenario for _, scenario in cells}, key=natural):
-        row = [Text(f"{scenario:<5}{(titles or {}).get(scenario, '')}")]
+        row = [Text(scenario), Text((titles or {}).get(scenario, ""))]
         for stage in stages:
             code = cells.get((stage, scenario), "")
             promised = (expected or {}).get((stage, scenario), code)
