@@ -16,7 +16,7 @@ from lab.world.community import week_key
 
 from leaderboard import leaderboard_close
 
-KEY = "leaderboard_close"
+KEY = "leaderboard"
 HOLD = timedelta(minutes=5)  # the job takes a second; a crashed owner blocks the others no longer
 A_WEEK = timedelta(days=7)  # a slot's key outlives its slot
 # Only the owner deletes: a GET and a DEL would leave a gap between them, a script has none.

@@ -45,8 +45,11 @@ def test_every_interleaving_comes_out_as_promised(theatre_of, entry):
 def test_a_frozen_owner_does_not_release_the_lock_of_the_next_one(theatre_of):
     late = "A..commit A.freeze @18:10 B..commit A.thaw A.. C.. B.."
     outcome = run(theatre_of(9), late, everyone="redis-lock")
-    starts = [e.label for e in outcome.history if e.replica == "C" and e.kind == "statement"]
-    assert starts == [], "B still holds the lock, so C does nothing"
+    told = [(e.label, e.detail["tag"]) for e in outcome.history if e.replica == "C"
+            and e.kind in ("statement", "request")]
+    assert told == [("SET NX redis://leaderboard", "nil")], "B still holds it: C does nothing"
+    released = [(e.replica, e.detail["tag"]) for e in outcome.history if e.label.startswith("EVAL")]
+    assert released == [("A", "nil"), ("B", "1")]
     assert times(outcome, "coins") == {2}, "A and B were owners at the same time, by the clock"
 
 

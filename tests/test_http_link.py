@@ -10,6 +10,7 @@ import pytest
 from lab.engine.http_link import HttpLink, Stream
 from lab.engine.wire import Gate
 from lab.world.ntfy import PushServer
+from tests.wiring import held, pump_until
 
 
 @pytest.fixture
@@ -45,19 +46,8 @@ class Client:
         connection.close()
 
 
-def held(gate):
-    while not (links := [link for link in gate.links if link.held]):
-        gate.pump(1)
-    return links[0]
-
-
-def pump_until(gate, thread):
-    while thread.is_alive():
-        gate.pump(0.01)
-
-
 def test_a_request_is_held_until_it_is_released(gate, push):
-    client = Client(gate.http_url("A", push.url, "ntfy"), ("POST", "/ta050", b"hola"))
+    client = Client(gate.outside_url("A", push.url, "ntfy"), ("POST", "/ta050", b"hola"))
     link = held(gate)
     assert (link.replica, link.held.text, link.held.segment.kind) == (
         "A", "POST http://ntfy/ta050", "request")
@@ -70,14 +60,14 @@ def test_a_request_is_held_until_it_is_released(gate, push):
 
 
 def test_cut_before_nothing_arrives_and_the_client_sees_a_broken_connection(gate, push):
-    client = Client(gate.http_url("A", push.url, "ntfy"), ("POST", "/ta050", b"x"))
+    client = Client(gate.outside_url("A", push.url, "ntfy"), ("POST", "/ta050", b"x"))
     held(gate).cut_before()
     pump_until(gate, client.thread)
     assert push.messages == [] and client.answers == ["RemoteDisconnected"]
 
 
 def test_cut_after_the_server_has_it_and_the_client_does_not_know(gate, push):
-    client = Client(gate.http_url("A", push.url, "ntfy"), ("POST", "/ta050", b"x"))
+    client = Client(gate.outside_url("A", push.url, "ntfy"), ("POST", "/ta050", b"x"))
     step = held(gate).release()
     step.cut = True
     pump_until(gate, client.thread)
@@ -89,7 +79,7 @@ def test_requests_on_one_connection_are_steps_one_after_another(gate, push):
     gate.passing = True
     steps = []
     gate.on_done = lambda link, step: steps.append((step.text, step.outcome))
-    client = Client(gate.http_url("A", push.url, "ntfy"), ("POST", "/ta050", b"x"),
+    client = Client(gate.outside_url("A", push.url, "ntfy"), ("POST", "/ta050", b"x"),
                     ("GET", "/ta050/json?poll=1", None), ("GET", "/what/is/this", None))
     pump_until(gate, client.thread)
     assert [status for status, _ in client.answers] == [200, 200, 404]
@@ -101,13 +91,13 @@ def test_requests_on_one_connection_are_steps_one_after_another(gate, push):
 def test_a_server_that_is_away_looks_away(gate):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    client = Client(gate.http_url("A", f"http://127.0.0.1:{port}", "ntfy"), ("GET", "/", None))
+    client = Client(gate.outside_url("A", f"http://127.0.0.1:{port}", "ntfy"), ("GET", "/", None))
     pump_until(gate, client.thread)
     assert client.answers[0] in ("RemoteDisconnected", "ConnectionResetError")
 
 
 def test_what_is_no_request_is_strange(gate, push):
-    where = urlsplit(gate.http_url("A", push.url, "ntfy"))
+    where = urlsplit(gate.outside_url("A", push.url, "ntfy"))
     with socket.create_connection((where.hostname, where.port)) as sock:
         sock.sendall(b"hello\r\n\r\n")
         while not gate.odd:
@@ -133,7 +123,7 @@ def test_an_answer_ends_where_http_says_whatever_the_packets(size, sent, whole):
 
 
 def test_it_looks_like_a_link_to_the_engine(gate, push):
-    Client(gate.http_url("A", push.url, "ntfy"), ("POST", "/ta050", b"x"))
+    Client(gate.outside_url("A", push.url, "ntfy"), ("POST", "/ta050", b"x"))
     link = held(gate)
     assert isinstance(link, HttpLink) and link.pid is None and link.status == "I"
     link.close()

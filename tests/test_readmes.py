@@ -13,6 +13,7 @@ from functools import cache
 import pytest
 
 from lab import folders
+from lab.engine import redis
 
 READMES = sorted(folders.ROOT.glob("[0-9][0-9]-*/README.md"))
 BLOCK = re.compile(r"(?:<!-- ([^\n]+?) -->\n)?```(\w+)\n(.*?)^```", re.M | re.S)
@@ -57,10 +58,15 @@ def source_text(source):
 
 @pytest.mark.parametrize("path", READMES, ids=lambda path: path.parent.name)
 def test_every_block_is_what_its_source_says(path):
+    lack = None
     for source, body in blocks(path.read_text("utf-8")):
         assert source, f"no source is named for:\n{body}"
+        if "redis" in source and (lack := redis.missing()):
+            continue
         if not source.startswith("tested by "):
             assert found(body, source_text(source)), f"not in {source}:\n{body}"
+    if lack:
+        pytest.skip(str(lack))
 
 
 def test_a_stale_block_is_seen():

@@ -1,4 +1,4 @@
-"""A gate that is pumped by a thread of its own, between two taps that record every byte."""
+"""A gate that is pumped: by a thread of its own, between taps that record every byte; or here."""
 
 from __future__ import annotations
 
@@ -138,3 +138,16 @@ def wired(url: str, hold: bool = True):
     there = list(zip(map(bytes, behind.sent), map(bytes, behind.received), strict=True))
     here = [plain(bytes(s), bytes(r)) for s, r in zip(before.sent, before.received, strict=True)]
     assert sorted(here) == sorted(there), "the gate changed something"
+
+
+def held(gate: Gate):
+    """Pump a gate until something is held there; returns its link."""
+    while not (links := [link for link in gate.links if link.held]):
+        gate.pump(1)
+    return links[0]
+
+
+def pump_until(gate: Gate, thread: threading.Thread) -> None:
+    """Pump a gate until a thread has ended."""
+    while thread.is_alive():
+        gate.pump(0.01)

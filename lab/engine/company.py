@@ -35,8 +35,9 @@ class Company(Rest):
         start: world time at which every run begins (aware).
         spares: warm processes kept ready to replace killed ones.
         env: more environment for the replicas.
-        http: HTTP servers whose requests are steps, too: environment variable -> URL. Replicas find
-            the gate's address in the variable; NTFY_URL's requests read "POST http://ntfy/…".
+        servers: HTTP and Redis servers, requests to which are steps, too: environment variable ->
+            URL. Replicas find the gate's address in the variable; those to NTFY_URL read "POST
+            http://ntfy/…", those to REDIS_URL "GET redis://…".
         imports: modules that every process imports before its first run.
 
     Use as a context manager: leaving it kills every process it started.
@@ -45,10 +46,10 @@ class Company(Rest):
     def __init__(self, database: Database, folder: Path, programs: Mapping[str, Program],
                  start: datetime = INCIDENT, spares: int = 0,
                  env: Mapping[str, str] | None = None,
-                 http: Mapping[str, str] | None = None,
+                 servers: Mapping[str, str] | None = None,
                  imports: Sequence[str] = IMPORTS) -> None:
         self.database, self.folder, self.start_time = database, folder, start
-        self.env, self.http = dict(env or {}), dict(http or {})
+        self.env, self.servers = dict(env or {}), dict(servers or {})
         self.conditions: dict[str, list[str]] = {}
         self.named: Mapping[str, list[str]] = {}  # conditions of the stage's own, for schedules
         self.on_reset: Callable[[], None] = lambda: None
@@ -162,9 +163,9 @@ class Company(Rest):
     def _give_process(self, replica: Replica) -> None:
         env = {"DATABASE_URL": self.gate.database_url(replica.letter), "LAB_SLEEP": "skip",
                "LAB_CLOCK": f"file:{self.clock.path}", **self.env}
-        for name, url in self.http.items():
+        for name, url in self.servers.items():
             server = name.removesuffix("_URL").lower()
-            env[name] = self.gate.http_url(replica.letter, url, server)
+            env[name] = self.gate.outside_url(replica.letter, url, server)
         replica.process = self.stable.take(self.folder, env)
 
     def _lose_process(self, replica: Replica) -> None:
@@ -181,7 +182,7 @@ class Company(Rest):
         self.clock.set(self.now, 0)
         self.record.note("", "clock", f"{self.now:%a %d %b %H:%M}")
         for ended in self.on_clock(passed):
-            self.record.note("", "condition", ended)
+            self.record.note("", "expiry", ended)
 
     def condition(self, name: str, statements: list[str]) -> None:
         """Change the world's rows as an operator would, outside every replica."""
@@ -193,4 +194,4 @@ class Company(Rest):
                            "It is a change to the community's tables.") from error
         if name in self.outside:
             self.outside[name]()
-        self.record.note("", "condition", name)
+        self.record.note("", "condition", f"+{name}")

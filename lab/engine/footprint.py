@@ -148,7 +148,7 @@ class Footprints:
             return EVERYTHING
         text = step.segment.statements[0]
         if "://" in text:
-            return Footprint(writes=frozenset({"http"}))
+            return Footprint(writes=frozenset({"outside"}))
         words = text.split()
         if words[0].upper().rstrip(";") in ("COMMIT", "ROLLBACK", "END", "ABORT"):
             return EVERYTHING if len(words) > 1 else Footprint(ends=True)

@@ -19,9 +19,9 @@ class Event:
 
     Args:
         seq: position in the history, from 0.
-        replica: letter of the replica that acted; "" for the world (clock, condition).
-        kind: tick, end, statement, commit, rollback, request, kill, cut, freeze, thaw, clock or
-            condition.
+        replica: letter of the replica that acted; "" for the world (clock, condition, expiry).
+        kind: tick, end, statement, commit, rollback, request, kill, cut, freeze, thaw, clock,
+            condition or expiry (of a key in Redis, which the clock brought about).
         statement: the SQL text, the HTTP request line, or what the move did.
         started: seconds since the run began.
         ended: seconds since the run began; None while it waits.

@@ -7,19 +7,15 @@ go through as they came.
 from __future__ import annotations
 
 import re
-import socket
-import time
 from collections import deque
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from typing import Any
 
-from lab.engine.channel import Channel
-from lab.engine.link import Keeper, Step
-from lab.engine.protocol import Segment
+from lab.engine.link import Step
+from lab.engine.outside_link import Answer, OutsideLink, Request
 
 __all__ = ["HttpLink"]
 
-GONE = ("hung up", "the connection was closed without an answer")
 _HEADERS_END = b"\r\n\r\n"
 
 
@@ -79,110 +75,38 @@ class Stream:
         return 0
 
 
-class HttpLink:
-    """One connection: the client's socket and the server's. It is held and cut as a `Link` is.
+class HttpLink(OutsideLink):
+    """One connection to an HTTP server; a step reads "POST http://NAME/path"."""
 
-    Args:
-        gate: whose loop it is on.
-        replica: the letter of the replica that connected.
-        client: its socket.
-        upstream: URL of the server.
-        name: what the server is called in the text of a step, "POST http://NAME/path".
+    protocol = "HTTP request"
+    port = 80
 
-    Raises:
-        OSError: the server cannot be reached.
-    """
-
-    pid = None  # no backend of Postgres: nothing outlives it, and nobody waits for its locks
-    status = "I"
-    idle = asked = between = False
-    beyond_read_committed: frozenset[str] = frozenset()  # it has no transactions
-
-    def __init__(self, gate: Keeper, replica: str, client: socket.socket, upstream: str,
-                 name: str) -> None:
-        self.gate, self.replica, self.name = gate, replica, name
-        self.held: Step | None = None
-        self.running: Step | None = None
-        self.closed = False
-        self._queue: deque[Message] = deque()
+    def __init__(self, *args: Any) -> None:
         self._requests, self._answers = Stream(answers=False), Stream(answers=True)
-        where = urlsplit(upstream)
-        server = socket.create_connection((where.hostname, where.port or 80), timeout=10)
-        self.client = Channel(gate.selector, client, self._client_sent, self.close)
-        self.server = Channel(gate.selector, server, self._server_sent, self._server_ended)
+        super().__init__(*args)
+
+    def requests(self, data: bytes) -> list[Request]:
+        """The requests that these bytes complete; ValueError if they are none."""
+        found = []
+        for message in self._requests.feed(data):
+            method, path, *_ = message.line.split(" ")
+            found.append(Request(f"{method} http://{self.name}{path}", message.data))
+        return found
 
     def release(self) -> Step:
         """Let the held request go to the server; returns it."""
-        step = self.held
-        assert step is not None
-        self.held, self.running = None, step
-        step.released = time.monotonic()
-        self._answers.bodiless.append(step.text.startswith("HEAD "))
-        self.server.send(step.segment.data)
-        return step
+        self._answers.bodiless.append(self.held.text.startswith("HEAD "))
+        return super().release()
 
-    def cut_before(self) -> Step:
-        """Break the connection before the held request reaches the server; returns it."""
-        step = self.held
-        assert step is not None
-        step.released = step.done = time.monotonic()
-        step.cut = True
-        self.close()
-        return step
-
-    def close(self) -> None:
-        """Close both sides. What the server has received it may still carry out."""
-        if not self.closed:
-            self.closed, self.held = True, None
-            self.client.end()
-            self.server.close()
-            self.gate.forget(self)
-            if step := self.running:
-                step.error = step.error or GONE
-                self._finish(step)
-
-    def _client_sent(self, data: bytes) -> None:
-        try:
-            self._queue += self._requests.feed(data)
-            self._advance()
-        except ValueError:
-            self.gate.strange(self, data)
-            self.close()
-
-    def _advance(self) -> None:
-        if self._queue and not (self.held or self.running or self.closed):
-            request = self._queue.popleft()
-            method, path, *_ = request.line.split(" ")
-            text = f"{method} http://{self.name}{path}"
-            self.held = Step(Segment("request", request.data, [text], [()], syncs=1))
-            if self.gate.passing:
-                self.release()
-
-    def _server_sent(self, data: bytes, ended: bool = False) -> None:
-        if data and not (self.running and self.running.cut):
-            self.client.send(data)
-        for answer in self._answers.feed(data, ended):
-            if step := self.running:
-                _, status, *reason = answer.line.split(" ", 2)
-                said = " ".join([status, *reason])
-                if status >= "4":
-                    step.error = (status, " ".join(reason))
-                step.tags.append(said)
-                self._finish(step)
-            if answer.closes:
-                return self.close()
-        return self._advance()
-
-    def _server_ended(self) -> None:
-        self._server_sent(b"", ended=True)
-        self.close()
-
-    def _finish(self, step: Step) -> None:
-        step.done = time.monotonic()
-        self.running = None
-        self.gate.finished(self, step)
-        if step.cut:
-            self.close()
+    def answers(self, data: bytes, ended: bool) -> list[Answer]:
+        """The answers that these bytes complete; `ended`: no more will come."""
+        found = []
+        for message in self._answers.feed(data, ended):
+            _, status, *reason = message.line.split(" ", 2)
+            found.append(Answer(" ".join([status, *reason]),
+                                (status, " ".join(reason)) if status >= "4" else None,
+                                message.closes))
+        return found
 
 
 def _header(head: str, name: str) -> str:

@@ -94,7 +94,7 @@ class RedisPair:
             if left >= 0:  # -1: it has no end
                 client.pexpire(key, max(0, int(left - seconds * 1000)))
                 if not client.exists(key):
-                    ended.append(f"redis: {key.decode()} expires")
+                    ended.append(f"redis://{key.decode()} expires")
         return ended
 
     def close(self) -> None:

@@ -13,12 +13,15 @@ import socket
 import ssl
 import struct
 from collections.abc import Callable, Collection
+from urllib.parse import urlsplit
 
 from lab.engine import target
 from lab.engine.channel import Channel
 from lab.engine.http_link import HttpLink
 from lab.engine.link import Link, Step
+from lab.engine.outside_link import OutsideLink
 from lab.engine.protocol import SSL_REQUEST
+from lab.engine.redis_link import RedisLink
 from lab.errors import LabError
 
 __all__ = ["Gate"]
@@ -39,13 +42,13 @@ class Gate:
     def __init__(self, url: str) -> None:
         self.url = url
         self.selector = selectors.DefaultSelector()
-        self.links: list[Link | HttpLink] = []
+        self.links: list[Link | OutsideLink] = []
         self.passing = False
         self.shown: Collection[str] = ()
         self.odd = ""
         self.on_done: Callable[[Link, Step], None] = lambda link, step: None
         self.on_close: Callable[[Link], None] = lambda link: None
-        self._of: dict[str, list[Link | HttpLink]] = {}
+        self._of: dict[str, list[Link | OutsideLink]] = {}
         self._server = target.parse(url)
         self._addresses: dict[tuple[str, str], tuple[str, int]] = {}
         self._listeners: list[socket.socket] = []
@@ -65,14 +68,21 @@ class Gate:
                  if not name.startswith(("ssl", "gss", "host", "channel_binding"))}
         return target.url_for(parts | {"host": host, "port": str(port)}, parts.get("dbname", ""))
 
-    def http_url(self, replica: str, upstream: str, name: str) -> str:
-        """The URL through which this replica, and only it, reaches the HTTP server `upstream`.
+    def outside_url(self, replica: str, upstream: str, name: str) -> str:
+        """The URL through which this replica, and only it, reaches a server that is no Postgres.
 
-        Its requests are steps, as statements are, and read "POST http://NAME/path".
+        Its requests are steps, as statements are: "POST http://NAME/path", "SET NAME://KEY".
+
+        Args:
+            replica: its letter.
+            upstream: URL of the server, http:// or redis://.
+            name: what the server is called in a step.
         """
+        url = urlsplit(upstream)
+        kind = {"http": HttpLink, "redis": RedisLink}[url.scheme]
         host, port = self._address(
-            replica, name, lambda sock: HttpLink(self, replica, sock, upstream, name))
-        return f"http://{host}:{port}"
+            replica, name, lambda sock: kind(self, replica, sock, upstream, name))
+        return f"{url.scheme}://{host}:{port}{url.path}"
 
     def connect_upstream(self) -> socket.socket:
         """A connection to the server itself, over TLS where the URL's sslmode asks and it can."""
@@ -127,7 +137,7 @@ class Gate:
 
     def strange(self, link: Link, data: bytes) -> None:
         """What came on this link is no message of the protocol."""
-        what = "HTTP request" if isinstance(link, HttpLink) else "Postgres message"
+        what = link.protocol if isinstance(link, OutsideLink) else "Postgres message"
         self.odd = self.odd or f"Replica {link.replica} sent what is no {what}: {data[:20]!r}"
 
     def close(self) -> None:
@@ -140,14 +150,14 @@ class Gate:
         self.selector.close()
 
     def _address(self, replica: str, name: str,
-                 link: Callable[[socket.socket], Link | HttpLink]) -> tuple[str, int]:
+                 link: Callable[[socket.socket], Link | OutsideLink]) -> tuple[str, int]:
         """Where a replica connects to for what is called `name`; opened when it is first asked."""
         if (replica, name) not in self._addresses:
             self._addresses[replica, name] = self.listen(lambda sock: self._accept(sock, link))
         return self._addresses[replica, name]
 
     def _accept(self, sock: socket.socket,
-                link: Callable[[socket.socket], Link | HttpLink]) -> None:
+                link: Callable[[socket.socket], Link | OutsideLink]) -> None:
         try:
             made = link(sock)
             self.links.append(made)

@@ -75,12 +75,15 @@ def answer(event: Event) -> str:
     value = event.detail.get("value")
     if isinstance(value, bool):
         return f": {str(value).lower()}"
-    return ": no row" if nothing(event) else ""
+    if nothing(event):
+        return ": nil" if event.kind == "request" else ": no row"
+    return ""
 
 
 def nothing(event: Event) -> bool:
-    """Whether a statement answered false or gave no row."""
-    return event.detail.get("value") is False or event.detail.get("tag", "").endswith(" 0")
+    """Whether a statement answered false or gave no row, or Redis answered nil."""
+    tag = event.detail.get("tag", "")
+    return event.detail.get("value") is False or tag.endswith(" 0") or tag == "nil"
 
 
 def wrote(event: Event) -> bool:

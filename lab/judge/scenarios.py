@@ -124,11 +124,11 @@ class Theatre:
             if isolation != READ_COMMITTED:  # libpq's way to set a default for a process's sessions
                 level = isolation.replace(" ", r"\ ")
                 env["PGOPTIONS"] = f"-c default_transaction_isolation={level}"
-            http = {"NTFY_URL": self.pushes.server.url} if self.pushes else {}
+            servers = {"NTFY_URL": self.pushes.server.url} if self.pushes else {}
             if self.redis:
-                env["REDIS_URL"] = self.redis.url
+                servers["REDIS_URL"] = self.redis.url
             stepper = self._stack.enter_context(
-                Stepper(self.database, self.stage.folder, {}, env=env, http=http,
+                Stepper(self.database, self.stage.folder, {}, env=env, servers=servers,
                         imports=self.stage.data.get("imports", IMPORTS)))
             stepper.named = self.stage.data.get("conditions", {})
             stepper.gate.shown = self.stage.data.get("shown", ())

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import zip_longest
 
-from lab.engine.history import Event, History
+from lab.engine.history import ENDS, Event, History
 
 __all__ = ["WRITES", "Band", "Bar", "Lanes", "Mark", "lay_out", "no_row", "takes_lock"]
 
 ACTS = ("statement", "request")
-ENDS = ("commit", "rollback")
+WORLD = ("clock", "condition", "expiry")
 FAULTS = ("kill", "cut", "freeze", "thaw")
 WRITES = ("INSERT", "UPDATE", "DELETE")
 _LOCKS = re.compile(r"advisory|\bFOR\s+(?:UPDATE|NO KEY|SHARE|KEY)|\bON\s+CONFLICT\b|"
@@ -93,10 +93,11 @@ class Lanes:
 
 def no_row(event: Event) -> bool:
     """Whether the statement succeeded and got nothing: a claim or a lock that went to another."""
-    if event.outcome == "refused" or (
-            event.label.startswith(WRITES) and event.detail.get("tag", "").endswith(" 0")):
-        return True
-    return event.detail.get("value") is False and "advisory" in event.statement.lower()
+    if event.kind == "request":
+        return event.detail.get("tag") == "nil"  # Redis has nothing, or has it already
+    return (event.outcome == "refused"
+            or (event.label.startswith(WRITES) and event.detail.get("tag", "").endswith(" 0"))
+            or (event.detail.get("value") is False and "advisory" in event.statement.lower()))
 
 
 def takes_lock(event: Event) -> bool:
@@ -133,9 +134,8 @@ def lay_out(history: History) -> Lanes:
         start, end = spans[event.seq]
         replica = event.replica
         middle = (start + end) / 2
-        if event.kind in ("clock", "condition"):
-            said = event.clock if event.kind == "clock" else f"+{event.statement}"
-            lanes.clocks.append((middle, said))
+        if event.kind in WORLD:
+            lanes.clocks.append((middle, event.clock if event.kind == "clock" else event.statement))
         elif event.kind == "tick":
             alive.setdefault(replica, start)
             if not stepped:
@@ -183,7 +183,8 @@ def _note(event: Event) -> str:
         return event.outcome.split()[1]
     if isinstance(event.detail.get("value"), bool) and "advisory" in event.statement.lower():
         return "true" if event.detail["value"] else "false"
-    return "no row" if no_row(event) else event.values
+    nothing = "nil" if event.kind == "request" else "no row"
+    return nothing if no_row(event) else event.values
 
 
 def _by_order(history: History) -> tuple[dict[int, tuple[float, float]], float]:
@@ -191,9 +192,9 @@ def _by_order(history: History) -> tuple[dict[int, tuple[float, float]], float]:
     spans: dict[int, tuple[float, float]] = {}
     x = 0.0
     for event in history:
-        if event.kind in ("clock", "condition"):
-            spans[event.seq] = (x, x + 0.6)
-            x += 0.6
+        if event.kind in WORLD:
+            x += 1.5 if event.kind == "expiry" else 0.6  # the clock's label stands before it
+            spans[event.seq] = (x - 0.6, x)
         elif event.resumes is not None:
             spans[event.seq] = (max(0.0, x - 1 + _FINISHED), x)
         elif event.kind in (*ACTS, *ENDS, *FAULTS):

@@ -115,8 +115,8 @@ def _move(event: Event) -> Text:
     red = "bold red" if event.failed else ""
     if event.kind == "clock":
         return Text(f"-- {datetime.fromisoformat(event.clock):%a %d %b %Y, %H:%M}", "italic")
-    if event.kind == "condition":
-        return Text(f"-- +{event.statement}", "italic")
+    if event.kind in ("condition", "expiry"):
+        return Text(f"-- {event.statement}", "italic")
     if event.kind in ("kill", "cut", "freeze", "thaw", "end"):
         said = {"kill": "killed", "freeze": "frozen", "thaw": "goes on",
                 "cut": f"cut {event.statement}",

@@ -106,6 +106,8 @@ def outcome_of(event: Event) -> str:
     tag = event.detail.get("tag", "")
     last = tag.split()[-1:]  # a tag that is not the label's own is that of the last part of a WITH
     parts = event.label.startswith(WRITES) and tag.split()[:1] != event.label.split()[:1]
+    if event.kind == "request":
+        return tag
     if no_row(event):
         return "no row" if parts and tag else f"{tag}: no row" if tag else "refused"
     if parts and last:
@@ -163,7 +165,8 @@ def _summary(events: Iterable[Event]) -> str:
         return "worked,\n" + ("committed" if "commit" in kinds else
                               "rolled back" if "rollback" in kinds else "no end")
     if refused:
-        what = "the lock" if "advisory" in refused.label else refused.label.split()[-1]
+        what = ("the lock" if "advisory" in refused.label else
+                "the key" if refused.kind == "request" else refused.label.split()[-1])
         return f"refused:\n{what}"
     return IDLE
 

@@ -30,7 +30,7 @@ export function timeline(state) {
       svg("line", { x1: left(letter), x2: left(letter), y1: top, y2: height, class: "border" }));
   }
   for (const [x, said] of lanes.clocks) {
-    const shown = said.startsWith("+") ? said : said.slice(11, 16);
+    const shown = /^\d{4}-/.test(said) ? said.slice(11, 16) : said;
     drawn.append(svg("line", { x1: 0, x2: width, y1: y(x), y2: y(x), class: "clock" }),
       text(gutter + 6, y(x) - 3, shown, "clock-text"));
   }
@@ -66,13 +66,13 @@ export function timeline(state) {
     const from = y(Math.min(bar.start, bar.end - 1)) + 2, tall = y(bar.end) - from - 2;
     const bad = lanes.bad[bar.seq];
     const note = bar.look === "waiting" ? t("waiting!", bar.note.replace("waits for ", ""))
-      : bar.look === "no-row" ? (bar.note === "false" ? "false" : t("noRow"))
+      : bar.look === "no-row" ? (["false", "nil"].includes(bar.note) ? bar.note : t("noRow"))
         : bar.look === "undone" ? [bar.note, t("undone")].filter(Boolean).join(", ") : bar.look === "lost" ? t("look:lost") : bar.note;
     const label = bar.look === "waiting" ? `◴ ${note}` : note ? `${bar.text} → ${note}` : bar.text;
     const badge = bad ? 2.3 * rem : 0;
     const group = svg("g", { class: `bar look-${bar.look} ${of(bar.replica)}${bad ? " bad" : ""}` },
       svg("rect", { x, y: from, width: wide, height: tall, rx: 3 }),
-      text(x + 6, from + Math.min(tall, row) / 2 + font * 0.34, fits(label, wide - 10 - badge, note && `${bar.text.split(" ")[0]} → ${note}`), "label"),
+      text(x + 6, from + Math.min(tall, row) / 2 + font * 0.34, fits(label, wide - 10 - badge, note && `${verb(bar.text)} → ${note}`), "label"),
       title(label));
     if (bad) {
       group.append(svg("rect", { class: bad === "1×" ? "badge first" : "badge", x: x + wide - badge, y: from, width: badge, height: tall, rx: 3 }),
@@ -82,6 +82,9 @@ export function timeline(state) {
     return group;
   }
 }
+
+// "SET NX redis://key" does not fit: "SET NX" may, or "INSERT" of "INSERT notifications".
+const verb = (label) => label.includes("://") ? label.replace(/ \S+:\/\/.*$/, "") : label.split(" ")[0];
 
 const text = (x, y, said, kind) => {
   const element = svg("text", { x, y, class: kind });
