@@ -35,6 +35,8 @@ def test_the_scenario_with_redis_comes_out_as_promised(theatre_of, name):
 
 @pytest.mark.parametrize("entry", STAGE.data["explore"], ids=ids)
 def test_every_interleaving_comes_out_as_promised(theatre_of, entry):
+    if lack and entry["everyone"] in STAGE.data["redis"]:
+        pytest.skip(str(lack))
     assert promised(counts(theatre_of(9), entry), entry["breaks"])
 
 

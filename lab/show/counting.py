@@ -35,6 +35,9 @@ def count(console: Console, scene: Theatre, entry: Mapping[str, Any], *, full: b
         seconds: stop after this much real time.
         shown: how many failing schedules to print.
     """
+    if lack := scene.lack([entry.get("everyone", ""), *entry.get("roles", {}).values()]):
+        console.print(f"{entry.get('name', 'This')} is NOT RUN: {lack}", highlight=False)
+        return True
     result = explored(console, scene, entry, full=full, seconds=seconds)
     number, standing = scene.stage.number, entry.get("standing", ())
     world = f", {' '.join('+' + name for name in standing)}" if standing else ""
