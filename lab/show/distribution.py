@@ -75,15 +75,17 @@ def plot(seen: Mapping[str, list[int]], declared: Mapping[str, Any]) -> Picture:
         figure.subplots_adjust(left=0.08, right=0.97, top=0.80, bottom=0.10, hspace=0.55)
         for axes, (name, lost) in zip(panels, seen.items(), strict=True):
             broke = sum(lost) > 0
-            axes.hist(lost, bins=edges, color="#F6B8A8" if broke else "#DDF0E4",
-                      hatch="//" if broke else "", ec=BAD if broke else GOOD, lw=2)
             axes.set_title(f"{name}: {sum(lost):,} cents lost, by {sum(c > 0 for c in lost)} of "
                            f"{len(lost)} customers", size=20, pad=12)
-            axes.set_ylabel("customers")
-            axes.yaxis.get_major_locator().set_params(integer=True)
-            if not broke:
-                axes.text(BIN * 1.1, len(lost) / 2, "each of them lost 0", size=20, va="center",
-                          color=GOOD, weight="bold")
+            if broke:
+                axes.hist(lost, bins=edges, color="#F6B8A8", hatch="//", ec=BAD, lw=2)
+                axes.set_ylabel("customers")
+                axes.yaxis.get_major_locator().set_params(integer=True)
+                axes.tick_params(labelbottom=True)
+            else:
+                axes.text(0.5, 0.5, "nobody lost a cent", size=26, weight="bold", color=GOOD,
+                          ha="center", va="center", transform=axes.transAxes)
+                axes.set_yticks([])
         top, first = panels[0], next(iter(seen.values()))
         high = top.get_ylim()[1] * 1.35
         top.set_ylim(0, high)

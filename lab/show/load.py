@@ -73,15 +73,19 @@ def loads(server: Server, stage: Stage, tell: Callable[[int], None] = lambda don
     declared, seen, done = stage.data["load"], {}, 0
     with (stage.database(server) as database, database.connect() as conn,
           api(database, stage.folder / declared["script"]) as ports):
+        def measure(variant: str, users: int) -> Pass:
+            conn.execute(declared["fresh"])
+            return http_load(
+                database, ports, declared["path"].format(variant=variant), users,
+                declared["requests"], declared["counted"],
+                stage.folder / declared["k6"] if k6 else None)
+
         for variant in only or declared["variants"]:
-            path = declared["path"].format(variant=variant)
             seen[variant] = []
+            measure(variant, declared["users"][0])  # not counted: all is cold, connections are made
             for users in declared["users"]:
                 for _ in range(declared["passes"]):
-                    conn.execute(declared["fresh"])
-                    seen[variant].append(http_load(
-                        database, ports, path, users, declared["requests"], declared["counted"],
-                        stage.folder / declared["k6"] if k6 else None))
+                    seen[variant].append(measure(variant, users))
                     done += 1
                     tell(done)
     return seen
