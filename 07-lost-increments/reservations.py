@@ -69,6 +69,9 @@ def expire(now: datetime) -> int:
 
 
 def call(user: int, estimate: int, cost: int, now: datetime) -> int | None:
-    """A whole call that costs `cost` cents; returns what was charged, or None (402)."""
+    """A whole call that costs `cost` cents; returns what was charged, or None (402).
+
+    0: the call took longer than its hold, so the provider is paid and the user is not charged.
+    """
     hold = reserve(user, estimate, now)
-    return None if hold is None else settle(hold, cost)
+    return None if hold is None else settle(hold, cost) or 0

@@ -1,7 +1,8 @@
 """A repeated search: what it cost goes to a table of its own, which charges nobody.
 
 **Stops:** a report that says less than the invoice; quota and price per charged search stay.
-**Lets through:** the repetition itself: it still costs money. A cache would stop that.
+**Lets through:** the repetition itself: it still costs money; a cache would stop that. And two of
+the same search at once, which do not see each other: both are charged.
 """
 
 from datetime import datetime
