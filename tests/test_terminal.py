@@ -122,6 +122,18 @@ def test_a_transcript_names_a_run_that_came_to_no_statement_and_no_other_end():
         "1  A: COMMIT", "2  B: <ends without a statement>"]
 
 
+def test_a_transcript_says_that_a_replica_starts_or_runs_again():
+    run = Run()
+    run.step("A", "tick", None, "tick")
+    run.commit("A")
+    run.add("A", "end", "end")
+    run.step("A", "tick", None, "tick")
+    run.commit("A")
+    assert [line.split("  ", 1)[-1].strip() for line in
+            terminal.transcript(run.history).plain.splitlines()] == [
+        "1  A: <starts>", "2  A: COMMIT", "3  A: <runs again>", "4  A: COMMIT"]
+
+
 def test_the_phone_shows_each_notification_with_its_age_and_the_wrong_wallet():
     text = shown(terminal.phone("Ximena", [(BODY, 17), (BODY, 18), (BODY, 19)], 30, 10))
     assert [age in text for age in ("hace 17 min", "hace 18 min", "hace 19 min")] == [True] * 3

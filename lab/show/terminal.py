@@ -92,9 +92,17 @@ def transcript(history: History) -> Text:
     The number is the move's, counted from 1; a line without one belongs to the move above it.
     """
     lines, last, idle = Text(), None, set()  # idle: whose run has come to no statement yet
+    telling = {event.move for event in history if event.kind != "tick"}
+    ran: set[str] = set()
     for event in history:
         if event.kind == "tick":
             idle.add(event.replica)
+            if event.move >= 0 and event.move not in telling:
+                said = "runs again" if event.replica in ran else "starts"
+                lines.append(f"{event.move + 1:>3}  ", "dim")
+                lines.append(f"{event.replica}: ", f"bold {REPLICA_STYLES.get(event.replica, '')}")
+                lines.append(f"<{said}>\n", "bold")
+            ran.add(event.replica)
             continue
         if event.kind == "end" and not event.failed and event.replica not in idle:
             continue
