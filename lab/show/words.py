@@ -22,6 +22,7 @@ class Judged(Protocol):
 
     effects: Sequence[Any]  # each with name, subject, outcome, times, expected, witnesses
     unknown: bool
+    code: str  # such as "D3"; "E " before it: a run ended in an error that nobody injected
 
 
 def holds(code: str) -> bool:
@@ -45,7 +46,8 @@ def headline(verdict: Judged) -> tuple[str, str]:
         if effect.outcome != "once":
             wrong.setdefault(_wrong(effect), {})[effect.name] = None
     if not wrong:
-        return "✓", "every effect once"
+        failed = ", and a run ended in an error" if verdict.code.startswith("E ") else ""
+        return "✓", f"every effect once{failed}"
     return "✗", "; ".join(f"{', '.join(names)} {said}" for said, names in wrong.items())
 
 
