@@ -150,9 +150,9 @@ book: $(CORE) $(call extra,book)  ## all READMEs and notebooks as a site that wo
 	@$(LAB) book
 
 .PHONY: test
-test: $(CORE) $(call extra,$(TEST_EXTRAS) $(if $(CI),book cdk k6 peers))  ## run every test (PYTEST="-k word" to choose)
+test: $(CORE) $(call extra,$(TEST_EXTRAS) $(if $(CI),book cdk k6 peers))  ## run every test (PYTEST="-k word" to choose, JOBS=4: four processes)
 	@$(PY) tools/packages.py
-	@$(PY) -m pytest $(PYTEST)
+	@$(PY) -m pytest $(if $(JOBS),-n $(JOBS) --dist worksteal) $(PYTEST)
 
 .PHONY: doctor
 doctor: $(CORE)  ## which Postgres would be used, and what is wrong
