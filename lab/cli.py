@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from lab import options
+from lab.engine.launch import end_if_unread
 from lab.errors import LabError
 
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
@@ -125,6 +126,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return error.code
     except OSError as error:
+        if error.errno == errno.EPIPE:
+            end_if_unread()
         if error.errno not in UNWRITABLE:
             raise
         print(f"{error.filename or 'A file'} cannot be written: {error.strerror}.",

@@ -169,3 +169,25 @@ def test_make_works_in_a_folder_with_spaces_and_accents(tmp_path):
     assert "-m lab stage 10" in subprocess.run(
         ["make", "-n", "stage-10"], cwd=there, capture_output=True, text=True
     ).stdout  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has another error for a closed pipe")
+@pytest.mark.parametrize("words", ["run 00-the-bug/bug.py", "stage 4", "play --soak 60"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_stops_reading_ends_the_command_without_a_traceback(words, unbuffered):
+    read, written = os.pipe()
+    os.close(read)  # as `| head -0` does
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "lab", *words.split()], cwd=folders.ROOT, stdout=written,
+            stderr=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": unbuffered}, timeout=60)
+    finally:
+        os.close(written)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_a_pipe_of_the_labs_own_that_breaks_is_no_silent_end():
+    code = WAITER.replace("sys.stdin.read()", "raise BrokenPipeError(32, 'Broken pipe')")
+    done = subprocess.run([sys.executable, "-c", code], cwd=folders.ROOT, capture_output=True,
+                          text=True)
+    assert done.returncode == 1 and "BrokenPipeError" in done.stderr

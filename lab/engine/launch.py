@@ -55,6 +55,18 @@ def bounded() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
 
 
+def end_if_unread() -> None:
+    """End this process, with exit code 1 and without a word, if nobody reads its output any more.
+
+    So does Rich, which prints most of what the lab prints: `make bug | head -3` is no failure.
+    """
+    try:
+        print(flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for Python's last flush
+        sys.exit(1)
+
+
 def _end_with_stdin() -> None:
     while os.read(0, 4096):
         pass
@@ -68,7 +80,12 @@ def main() -> None:
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).resolve().parent)
-    runpy.run_path(script, run_name="__main__")
+    try:
+        runpy.run_path(script, run_name="__main__")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        end_if_unread()
+        raise
 
 
 if __name__ == "__main__":
