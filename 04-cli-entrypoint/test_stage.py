@@ -118,11 +118,19 @@ def test_wrong_usage_runs_nothing_says_why_and_exits_with_2(jobs, arguments, sai
         assert conn.execute("SELECT count(*) FROM worker_runs").fetchone()[0] == 0
 
 
-def test_without_a_database_it_says_so_in_two_sentences_and_exits_with_2(jobs):
-    code, out, err = jobs("weekly_digest", "--now", FRIDAY, url="")
-    assert (code, out) == (2, "") and err.startswith("DATABASE_URL is not set")
+@pytest.mark.parametrize(("url", "said"), [
+    ("", "DATABASE_URL is not set"),
+    ("somewhere", "DATABASE_URL is no address"),
+    ("postgresql://host:port/database", "DATABASE_URL is no address"),
+])
+def test_without_a_database_it_says_so_in_two_sentences_and_exits_with_2(jobs, url, said):
+    code, out, err = jobs("weekly_digest", "--now", FRIDAY, url=url)
+    assert (code, out) == (2, "") and err.startswith(said)
     assert err.count("\n") == 2 and "Traceback" not in err and "run again" not in err
-    assert jobs("--list", url="")[0] == 0, "to list the jobs needs none"
+
+
+def test_the_list_of_jobs_needs_no_database(jobs):
+    assert jobs("--list", url="")[0] == 0
 
 
 def test_a_job_that_raises_keeps_nothing_and_exits_with_1(jobs):

@@ -1,7 +1,7 @@
 """The command: python -m jobs NAME [--now ISO8601] [--list]
 
 Exit codes, one meaning each: 0 the slot's work is committed (the text says by whom), 1 the job
-failed and nothing was kept, 2 the command line is wrong or DATABASE_URL missing: nothing was run.
+failed and nothing was kept, 2 the command line or DATABASE_URL is wrong: nothing was run.
 """
 
 import argparse
@@ -10,6 +10,9 @@ import os
 import sys
 from collections.abc import Sequence
 from datetime import datetime
+
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
 
 from lab.world import clock
 
@@ -52,9 +55,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return DONE
     if not args.name:
         parser.error(f"which job? one of: {', '.join(JOBS)}")
-    if not os.environ.get("DATABASE_URL"):
-        print("DATABASE_URL is not set, so there is no database to run this on.\n"
-              "Set it to the URL of one that has the tables.", file=sys.stderr)
+    url = os.environ.get("DATABASE_URL", "")
+    try:
+        make_url(url)
+    except (ArgumentError, ValueError):  # the latter for a port that is no number
+        print(f"DATABASE_URL is {'no address of a database' if url else 'not set'}, so there is "
+              "nothing to run this on.\nSet it to postgresql://user:password@host:port/database.",
+              file=sys.stderr)
         return USAGE
     try:
         did = run_job(JOBS[args.name], args.now or clock.now())
