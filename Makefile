@@ -57,7 +57,7 @@ $(STAGES:%=explore-%): $(CORE)  ## run every interleaving of stage N and count t
 	@$(LAB) explore $(N)
 
 .PHONY: $(STAGES:%=replay-%)
-$(STAGES:%=replay-%): $(CORE)  ## run one schedule: make replay-1 SCHEDULE="A.. B.."
+$(STAGES:%=replay-%): $(CORE)  ## run one schedule: make replay-1 SCHEDULE="A.. B..", or CASE=A6
 	@$(LAB) replay $(N) "$(SCHEDULE)" $(if $(MY),--my "$(MY)") $(if $(CASE),--case "$(CASE)") \
 	  $(if $(EVERYONE),--everyone $(EVERYONE)) $(if $(ROLES),--roles "$(ROLES)") \
 	  $(if $(ISOLATION),--isolation "$(ISOLATION)")

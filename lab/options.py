@@ -39,13 +39,14 @@ def replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("schedule", nargs="*", metavar="MOVE", help='such as "A..commit B.. A.."')
     parser.add_argument("--my", metavar="EXERCISE", help="on your answer to this exercise")
     parser.add_argument("--case", default="", metavar="NAME",
-                        help="with the parts of this case of the exercise")
+                        help="this one of the stage's scenarios, such as A5; with --my: with the "
+                             "parts of this case of the exercise")
     parser.add_argument("--everyone", default="", metavar="PROGRAM",
                         help="what the replicas run, if not the stage's first program")
     parser.add_argument("--roles", default="", metavar="B=PROGRAM",
                         help="who runs another program than everyone")
-    parser.add_argument("--isolation", default="read committed", metavar="LEVEL",
-                        choices=ISOLATION)
+    parser.add_argument("--isolation", default="", metavar="LEVEL", choices=ISOLATION,
+                        help="of all transactions (default: read committed)")
 
 
 def deliver(parser: argparse.ArgumentParser) -> None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from lab.engine import schedule as schedules
 from lab.engine.explore import Result
 from lab.engine.postgres import server
 from lab.engine.schedule import Schedule
 from lab.errors import LabError
-from lab.judge.scenarios import READ_COMMITTED, Theatre, theatre
-from lab.judge.stage import stage
+from lab.judge.scenarios import READ_COMMITTED, Scenario, Theatre, scenarios, theatre
+from lab.judge.stage import Stage, stage
 from lab.show import own, practice, tables, terminal
 
 __all__ = ["count", "explore", "replay"]
@@ -107,21 +107,38 @@ def replay(args: argparse.Namespace) -> int:
     from lab.show import picture, timeline
 
     console, found = terminal.screen(), stage(args.stage)
-    planned = Schedule.parse(" ".join(args.schedule))
-    if not planned:
-        raise LabError("There is no schedule to run.",
-                       f'Write: make replay-{args.stage} SCHEDULE="A.. B..".')
+    scenario = _scenario(found, args)
     with server() as used, theatre(found, used) as scene:
-        stepper = scene.stepper(planned.letters or ["A"], args.everyone,
-                                roles(args.roles), isolation=args.isolation)
-        history = schedules.run(stepper, planned)
-        verdict = scene.judge(history)
-    console.print(terminal.transcript(history))
-    console.print(tables.verdict(verdict, history))
-    drawn = timeline.timeline(history, f"{found.name}: {planned}", verdict)
+        outcome = scene.play(scenario)
+    title = f"{scenario.name}: {scenario.title}" if scenario.title else str(scenario.schedule)
+    if scenario.title:
+        console.print(terminal.heading(title))
+    console.print(terminal.transcript(outcome.history))
+    console.print(tables.verdict(outcome.verdict, outcome.history))
+    drawn = timeline.timeline(outcome.history, f"{found.name}: {title}", outcome.verdict)
     path, _ = picture.save(drawn, f"{found.number:02d}-replay")
     console.print(f"Picture: {path}", highlight=False, soft_wrap=True)
     return 0
+
+
+def _scenario(found: Stage, args: argparse.Namespace) -> Scenario:
+    """The schedule that `replay` was given, or the named one; what else was given goes before."""
+    planned = Schedule.parse(" ".join(args.schedule))
+    if args.case:
+        known = scenarios(found)
+        if args.case not in known:
+            raise LabError(f"{found.name} has no scenario {args.case}.",
+                           f"It has: {', '.join(known)}.")
+        base = known[args.case]
+    elif planned:
+        base = Scenario("replay", "", planned)
+    else:
+        raise LabError("There is no schedule to run.",
+                       f'Write: make replay-{args.stage} SCHEDULE="A.. B..".')
+    given = {"schedule": planned, "everyone": args.everyone, "roles": roles(args.roles),
+             "isolation": args.isolation}
+    given = {name: value for name, value in given.items() if value}
+    return replace(base, **given, title="") if given else base
 
 
 def _parts(entry: Mapping[str, Any]) -> str:
